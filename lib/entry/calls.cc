@@ -1,0 +1,34 @@
+#include "entry/calls.h"
+
+namespace rtspan::calls {
+namespace {
+
+// Whether the block can hold `size` bytes where it is without wasting much: a small block in its size class, a large
+// object in its run.
+bool resize_in_place(void* block, size_t usable, size_t size) {
+    if (size <= usable && usable <= kMaxSmall) return size_class_of(size) == size_class_of(usable);
+    if (size <= kMaxSmall || size > PTRDIFF_MAX) return false;
+    uintptr_t address = reinterpret_cast<uintptr_t>(block);
+    if (address - the_arena.base() >= the_arena.extent()) return size <= usable && size > usable / 2;
+    Span* span = Span::containing(address);
+    return span->anchor().is(SpanState::large) && resize_large(span, size);
+}
+
+}  // namespace
+
+void* realloc(void* block, size_t size) {
+    if (block == nullptr) return allocate(size);
+    if (size == 0) {
+        deallocate(block);
+        return nullptr;
+    }
+    size_t usable = usable_bytes(block);
+    if (resize_in_place(block, usable, size)) return block;
+    void* next = allocate(size);
+    if (next == nullptr) return nullptr;
+    memcpy(next, block, usable < size ? usable : size);
+    deallocate(block);
+    return next;
+}
+
+}  // namespace rtspan::calls

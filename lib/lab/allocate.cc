@@ -1,0 +1,122 @@
+#include "lab/allocate.h"
+
+#include <errno.h>
+
+#include <cstring>
+
+#include "arena/mapped.h"
+#include "arena/metadata.h"
+#include "lab/attach.h"
+#include "lab/transitions.h"
+#include "os/system_call.h"
+#include "pool/large_run.h"
+
+namespace rtspan {
+namespace {
+
+void* out_of_memory() {
+    errno = ENOMEM;
+    return nullptr;
+}
+
+void leave(Span* span, OwnerId me) {
+    span->leave_hot(me);
+    evaluate(span);
+}
+
+// A hot span that is the caller's alone. Its place in the set is made now, so that no free ever needs memory.
+Span* acquire_span(Lab* lab, unsigned size_class) {
+    if (Span* span = take_reusable(lab, size_class); span != nullptr) return span;
+    Kind kind = Kind::group(geometry(size_class).group);
+    Span* span = the_pool.get(kind);
+    if (span == nullptr) return nullptr;
+    auto allocate = [](size_t bytes) { return the_metadata.allocate(bytes); };
+    if (!lab->reusable[size_class].ensure(span->index(), allocate)) {
+        the_pool.put(span, kind);
+        return nullptr;
+    }
+    span->open_hot(size_class, lab->id.load(relaxed));
+    return span;
+}
+
+// mmap, for what the arena cannot give.
+void* allocate_mapped(size_t size, size_t alignment) {
+    size_t bytes = (size + os::kPageSize - 1) & ~(os::kPageSize - 1);
+    size_t slack = alignment > os::kPageSize ? alignment - os::kPageSize : 0;
+    if (bytes < size || bytes + slack < bytes) return out_of_memory();
+    char* region = static_cast<char*>(os::map(bytes + slack));
+    if (region == nullptr) return out_of_memory();
+    uintptr_t start = (reinterpret_cast<uintptr_t>(region) + slack) & ~(alignment - 1);
+    if (alignment <= os::kPageSize) start = reinterpret_cast<uintptr_t>(region);
+    size_t before = start - reinterpret_cast<uintptr_t>(region);
+    if (before != 0) os::unmap(region, before);
+    if (slack != before) os::unmap(reinterpret_cast<void*>(start + bytes), slack - before);
+    if (!the_mapped.insert(start, bytes)) {
+        os::unmap(reinterpret_cast<void*>(start), bytes);
+        return out_of_memory();
+    }
+    return reinterpret_cast<void*>(start);
+}
+
+}  // namespace
+
+void* allocate_slow(unsigned size_class) {
+    Lab* lab = the_thread.lab.load(relaxed);
+    if (lab == nullptr) lab = attach_thread();
+    if (lab == nullptr) return out_of_memory();
+    OwnerId me = lab->id.load(relaxed);
+    uint32_t threshold = geometry(size_class).threshold;
+    Atomic<Span*>& slot = lab->hot[size_class];
+    for (;;) {
+        if (void* block = cas_pop(slot); block != nullptr) return block;
+        // acquire [LL1]: pairs with acq_rel [LL1] below
+        Span* span = slot.load(acquire);
+        bool is_real = span != &the_dummy_span;
+        if (is_real) {
+            span->finish_take(me);
+            if (span->local().count() != 0) continue;
+            if (span->anchor().count() > threshold) {
+                span->refill(me);
+                continue;
+            }
+        }
+        Span* next = acquire_span(lab, size_class);
+        if (next == nullptr) {
+            if (!is_real || span->anchor().count() == 0) return out_of_memory();
+            span->refill(me);
+            continue;
+        }
+        // acq_rel [LL1]: a handler's pop sees the span's words; pairs with acquire [LL1] above and in cas_pop
+        if (!slot.compare_exchange(span, next, acq_rel)) {
+            leave(next, me);
+        } else if (is_real) {
+            leave(span, me);
+        }
+    }
+}
+
+void* allocate_large_slow(size_t size, size_t alignment, bool clear) {
+    if (size > PTRDIFF_MAX) return out_of_memory();
+    if (!the_arena.open()) return out_of_memory();
+    if (size == 0) size = 1;
+    LargeObject object = allocate_large(size, alignment);
+    if (object.start == nullptr) return allocate_mapped(size, alignment);
+    if (clear) memset(object.start, 0, object.dirty < size ? object.dirty : size);
+    return object.start;
+}
+
+void* allocate_large_slow(size_t size) { return allocate_large_slow(size, 16, false); }
+
+void* allocate_aligned(size_t alignment, size_t size) {
+    if (alignment <= 16) return allocate(size);
+    if (alignment <= kMaxSmall && size <= kMaxSmall) {
+        // A class whose size is a multiple of the alignment is aligned so.
+        size_t rounded = (size + alignment - 1) & ~(alignment - 1);
+        unsigned size_class = size_class_of(rounded == 0 ? alignment : rounded);
+        while (size_class < kSizeClasses && geometry(size_class).block_size % alignment != 0) size_class++;
+        if (size_class < kSizeClasses) return allocate_class(size_class);
+    }
+    return allocate_large_slow(size, alignment, false);
+}
+
+}  // namespace rtspan

@@ -1,0 +1,44 @@
+#include "lab/registry.h"
+
+#include "arena/metadata.h"
+#include "os/thread.h"
+
+namespace rtspan {
+
+Lab* Registry::acquire_lab() {
+    uint32_t number = free_.take();
+    Lab* lab = number == IndexSet::kNone ? create() : at(number);
+    if (lab == nullptr) return nullptr;
+    LabState seen = lab->state.load(relaxed);
+    LabState mine = seen.activated(static_cast<uint32_t>(os::thread_id()), static_cast<uint32_t>(os::process_id()));
+    lab->id.store(OwnerId(lab->id.load(relaxed).lab(), seen.generation()), relaxed);
+    // acq_rel [RG3]: the last owner emptied it; pairs with acq_rel [RG3] in release_lab.
+    // Nobody else has this number: it was taken out of the set, or created, by this call.
+    bool won = seen.phase() == LabState::kFree && lab->state.compare_exchange(seen, mine, acq_rel);
+    return won ? lab : nullptr;
+}
+
+void Registry::release_lab(Lab* lab) {
+    LabState seen = lab->state.load(relaxed);
+    // acq_rel [RG3]: pairs with acq_rel [RG3] in acquire_lab
+    while (!lab->state.compare_exchange(seen, seen.freed(), acq_rel)) {
+    }
+    free_.put(lab->id.load(relaxed).lab());
+}
+
+Lab* Registry::create() {
+    auto allocate = [](size_t bytes) { return the_metadata.allocate(bytes); };
+    uint32_t last = last_.load(relaxed);
+    do {
+        if (last + 1 >= kMaxLabs || !free_.ensure(last + 1, allocate)) return nullptr;
+    } while (!last_.compare_exchange(last, last + 1, relaxed));
+    Lab* lab = static_cast<Lab*>(the_metadata.allocate(sizeof(Lab)));
+    if (lab == nullptr) return nullptr;
+    lab->id.store(OwnerId(last + 1, 0), relaxed);
+    for (HotSlot& slot : lab->hot) slot.store(&the_dummy_span, relaxed);
+    // release [RG1]: pairs with acquire [RG1] in at
+    labs_[last + 1].store(lab, release);
+    return lab;
+}
+
+}  // namespace rtspan

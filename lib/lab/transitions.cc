@@ -1,0 +1,107 @@
+#include "lab/transitions.h"
+
+#include "arena/metadata.h"
+#include "lab/registry.h"
+#include "os/fatal.h"
+#include "pool/span_pool.h"
+
+namespace rtspan {
+namespace {
+
+// For the winner of the transition from `before` to free.
+void release_span(Span* span, Anchor before, OwnerId owner, unsigned size_class) {
+    const Geometry& g = geometry(size_class);
+    if (before.is(SpanState::reusable)) {
+        if (Lab* lab = the_registry.at(owner.lab()); lab != nullptr) lab->reusable[size_class].remove(span->index());
+    }
+    span->disown();
+    uint64_t end = first_block_offset(g.group, span->index()) + uint64_t{g.capacity} * g.block_size;
+    if (span->dirty_bytes() < end) span->set_dirty_bytes(end);
+    the_pool.put(span, Kind::group(g.group));
+}
+
+// Out of the set, validated: hot and the caller's where more than T blocks are free, else floating. Null where it is not
+// hot.
+Span* claim(Span* span, OwnerId me, unsigned size_class, bool wanted_hot) {
+    Anchor seen = span->anchor();
+    for (;;) {
+        if (!seen.is(SpanState::reusable) || span->owner() != me || span->size_class() != size_class) return nullptr;
+        bool ready = wanted_hot && seen.count() + span->local().count() > geometry(size_class).threshold;
+        if (!span->try_transition(seen, seen.changed(ready ? SpanState::hot : SpanState::floating))) continue;
+        if (ready) {
+            span->refresh_limit(me);
+            return span;
+        }
+        evaluate(span);
+        return nullptr;
+    }
+}
+
+}  // namespace
+
+void evaluate(Span* span) {
+    Anchor seen = span->anchor();
+    while (seen.is_cooling()) {
+        OwnerId owner = span->owner();
+        unsigned size_class = span->size_class();
+        const Geometry& g = geometry(size_class);
+        uint32_t sum = seen.count() + span->local().count();
+        if (sum == g.capacity) {
+            if (!span->try_transition(seen, seen.emptied(SpanState::free))) continue;
+            release_span(span, seen, owner, size_class);
+            return;
+        }
+        if (sum > g.capacity) {
+            Anchor again = span->anchor();
+            if (again.raw() == seen.raw()) os::fatal("free: a block of this span was freed twice", span);
+            seen = again;
+            continue;
+        }
+        if (!seen.is(SpanState::floating) || sum <= g.threshold || !the_registry.is_active(owner)) return;
+        if (!span->try_transition(seen, seen.changed(SpanState::reusable))) continue;
+        publish(span);
+        return;
+    }
+}
+
+void publish(Span* span) {
+    for (;;) {
+        OwnerId owner = span->owner();
+        if (!span->anchor().is(SpanState::reusable) || !the_registry.is_active(owner)) return;
+        IndexSet& set = the_registry.at(owner.lab())->reusable[span->size_class()];
+        set.put(span->index());
+        if (the_registry.is_active(owner) && span->owner() == owner) return;
+        // The owner is closing and may have drained this set before the put.
+        set.remove(span->index());
+    }
+}
+
+Span* take_reusable(Lab* lab, unsigned size_class) {
+    constexpr int kMaxNotReady = 8;
+    OwnerId me = lab->id.load(relaxed);
+    for (int i = 0; i < kMaxNotReady; i++) {
+        uint32_t index = lab->reusable[size_class].take();
+        if (index == IndexSet::kNone) return nullptr;
+        if (Span* span = claim(Span::at(index), me, size_class, true); span != nullptr) return span;
+    }
+    return nullptr;
+}
+
+bool drain_one_reusable(Lab* lab, unsigned size_class) {
+    uint32_t index = lab->reusable[size_class].take();
+    if (index == IndexSet::kNone) return false;
+    claim(Span::at(index), lab->id.load(relaxed), size_class, false);
+    return true;
+}
+
+bool adopt(Span* span, OwnerId gone, Lab* lab) {
+    if (!span->anchor().is_cooling()) return false;
+    auto allocate = [](size_t bytes) { return the_metadata.allocate(bytes); };
+    OwnerId me = lab->id.load(relaxed);
+    if (!lab->reusable[span->size_class()].ensure(span->index(), allocate) || !span->try_adopt(gone, me)) return false;
+    publish(span);
+    span->refresh_limit(me);
+    return true;
+}
+
+}  // namespace rtspan

@@ -1,0 +1,37 @@
+// What follows from winning a transition of a span: the set of reusable spans of its owner's LAB, the span-pool, a new
+// owner. span.h has the transitions themselves and the protocol that these functions complete.
+//
+// A set's entry (a bit) is a hint that its span may be reusable. I1: a span that is reusable, and whose owner's life goes
+// on, has its bit set, or the winner of its transition to reusable is about to set it [RG2]. Bits of other spans may
+// be left over; who takes one validates. A bit is cleared before it is validated, so a legitimate bit set later stays.
+//
+// Stopped or killed between a transition and what follows: to reusable, the span is not found by its owner, but by the
+// free that makes its sum C; to free, the span is lost to the pool. Issue 3 bounds and repairs both.
+// A signal here: a handler's call completes its own transitions; ours then fail or concern another stay.
+#ifndef RTSPAN_LAB_TRANSITIONS_H
+#define RTSPAN_LAB_TRANSITIONS_H
+
+#include "lab/lab.h"
+
+namespace rtspan {
+
+// Looks whether the span's free blocks call for a transition, and does it. Safe for any span at any time, its memory
+// freed or not. Anyone who freed a block in a shared span calls it, after the free.
+void evaluate(Span* span);
+
+// For who made the span reusable: puts it into its owner's set. Does nothing where the owner's life is over: the next
+// thread that frees into the span adopts and publishes it.
+void publish(Span* span);
+
+// A span out of the set of `lab` that is now hot and the caller's alone, or null.
+Span* take_reusable(Lab* lab, unsigned size_class);
+
+// Turns one span of the set, in a LAB that closes, floating; false where the set is empty.
+bool drain_one_reusable(Lab* lab, unsigned size_class);
+
+// For the holder of a live block of an orphan: makes `lab` its owner. False where it must be freed remotely.
+bool adopt(Span* span, OwnerId gone, Lab* lab);
+
+}  // namespace rtspan
+
+#endif

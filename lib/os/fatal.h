@@ -1,0 +1,20 @@
+// The one way in which rtspan ends the program: detected misuse, never lack of memory.
+#ifndef RTSPAN_OS_FATAL_H
+#define RTSPAN_OS_FATAL_H
+
+namespace rtspan::os {
+
+// Writes "rtspan: WHAT: ADDRESS" to stderr from a fixed buffer, then abort(). Async-signal-safe.
+[[noreturn, gnu::cold]] void fatal(const char* what, const void* where);
+
+}  // namespace rtspan::os
+
+// Debug builds (meson's b_ndebug=false) check what the protocols promise each other.
+#ifdef NDEBUG
+#define RTSPAN_ASSERT(condition) static_cast<void>(sizeof(!(condition)))
+#else
+#define RTSPAN_ASSERT(condition) \
+    (__builtin_expect(!(condition), 0) ? rtspan::os::fatal("assertion failed: " #condition, nullptr) : void(0))
+#endif
+
+#endif

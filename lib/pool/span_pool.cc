@@ -1,0 +1,92 @@
+#include "pool/span_pool.h"
+
+#include "os/system_call.h"
+
+namespace rtspan {
+
+// Everyone computes it alike; only a change of affinity during the first calls could make a difference, and none that
+// matters: the value only grows then, and stacks of any processor are looked at.
+unsigned SpanPool::processors() {
+    unsigned known = processors_.load(relaxed);
+    if (known != 0) return known;
+    unsigned counted = os::usable_processors();
+    if (counted > kMaxProcessors) counted = kMaxProcessors;
+    processors_.compare_exchange(known, counted, relaxed);
+    return processors_.load(relaxed);
+}
+
+void SpanPool::put(Span* span, Kind kind) {
+    Pages pages = span->dirty_bytes() != 0 ? kDirty : kClean;
+    stacks_[kind.number()][pages][os::current_processor() % processors()].push(span->index());
+}
+
+Span* SpanPool::pop(Kind kind, Pages pages) {
+    unsigned own = os::current_processor() % processors();
+    for (unsigned i = 0; i < processors(); i++) {
+        uint32_t index = stacks_[kind.number()][pages][(own + i) % processors()].pop();
+        if (index != Stack::kNone) return Span::at(index);
+    }
+    return nullptr;
+}
+
+Span* SpanPool::pop(Kind kind) {
+    Span* span = pop(kind, kDirty);
+    return span != nullptr ? span : pop(kind, kClean);
+}
+
+Span* SpanPool::get(Kind kind) {
+    if (Span* span = pop(kind); span != nullptr) return span;
+    if (uint32_t fresh = the_arena.take(uint64_t{1} << kind.order()); fresh != 0) return Span::at(fresh);
+    return split(kind);
+}
+
+// The arena is exhausted: takes a longer run than is wanted, and gives the halves that are not needed to the pool.
+Span* SpanPool::split(Kind kind) {
+    Span* span = nullptr;
+    for (unsigned g = 0; g < kGroups && kind.order() == 0; g++) {
+        if ((span = pop(Kind::group(g))) != nullptr) return span;
+    }
+    unsigned order = kind.order();
+    while (order <= kMaxRunOrder && (span = pop(Kind::run(order))) == nullptr) order++;
+    if (span == nullptr) return nullptr;
+    while (order > kind.order()) {
+        order--;
+        Span* half = Span::at(span->index() + (uint32_t{1} << order));
+        uint64_t bytes = kVirtualSpanSize << order;
+        uint64_t dirty = span->dirty_bytes();
+        half->set_dirty_bytes(dirty > bytes ? dirty - bytes : 0);
+        span->set_dirty_bytes(dirty > bytes ? bytes : dirty);
+        put(half, Kind::run(order));
+    }
+    return span;
+}
+
+bool SpanPool::trim(size_t keep) {
+    size_t dirty = 0;
+    uint64_t frontier = the_arena.frontier();
+    for (uint32_t index = 1; index < frontier; index++) {
+        Span* span = Span::at(index);
+        if (span->anchor().is(SpanState::free)) dirty += span->dirty_bytes();
+    }
+    bool any = false;
+    for (unsigned number = 0; number < Kind::kCount; number++) {
+        // Bounded by the spans there are, even while others put more.
+        for (uint64_t tries = 0; tries < frontier && dirty > keep; tries++) {
+            Span* span = pop(Kind::at(number), kDirty);
+            if (span == nullptr) break;
+            size_t bytes = span->dirty_bytes();
+            if (os::discard(reinterpret_cast<void*>(span->memory()), bytes) == 0) {
+                span->set_dirty_bytes(0);
+                any = true;
+            } else {
+                put(span, Kind::at(number));
+                return any;
+            }
+            dirty -= bytes < dirty ? bytes : dirty;
+            put(span, Kind::at(number));
+        }
+    }
+    return any;
+}
+
+}  // namespace rtspan

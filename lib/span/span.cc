@@ -1,0 +1,132 @@
+#include "span/span.h"
+
+#include "span/local_list.h"
+
+namespace rtspan {
+
+void Span::open_hot(unsigned size_class, OwnerId owner) {
+    const Geometry& g = geometry(size_class);
+    Anchor next = anchor_.load(relaxed).emptied(SpanState::hot);
+    base_.store(memory(), relaxed);
+    block_size_.store(g.block_size, relaxed);
+    class_.store(size_class, relaxed);
+    limit_.store(Limit(Limit::kNever, next.version()), relaxed);
+    take_.store(TakeRecord(), relaxed);
+    local_.store(local_.load(relaxed).fresh(first_block_offset(g.group, index()), g.capacity), relaxed);
+    owner_.store(owner, relaxed);
+    // release [SP1]: publishes owner and class to who sees the state; pairs with seq_cst [SP1] in anchor()
+    anchor_.store(next, release);
+}
+
+Span::RemotePush Span::remote_push(void* block) {
+    uint32_t offset = offset_of(block);
+    uint32_t capacity = geometry(size_class()).capacity;
+    Anchor seen = anchor();
+    for (;;) {
+        if (seen.count() >= capacity) os::fatal("free: block is already free", block);
+        Anchor next = seen.is(SpanState::hot) ? seen.pushed(offset) : seen.announced(offset);
+        if (seen.is_cooling() && !seen.is_shared()) {
+            // seq_cst [SP3]: the owner's frees that do not see the limit are seen by who evaluates after the CAS below,
+            // or by the owner's next look into its set; pairs with fence [SP3] in lab/deallocate.cc
+            limit_.store(Limit(Limit::kAlways, seen.version()), seq_cst);
+        }
+        link_at(reinterpret_cast<uintptr_t>(block))->store(seen.head_offset(), relaxed);
+        if (try_transition(seen, next)) {
+            return {next, next.is(SpanState::reusable) && !seen.is(SpanState::reusable)};
+        }
+    }
+}
+
+bool Span::refill(OwnerId me) {
+    if (!finish_take(me)) return false;
+    bool parity = local().parity();
+    Anchor seen = anchor();
+    if (seen.count() == 0) return false;
+    TakeRecord none;
+    // acq_rel [SP5]: a handler, or who continues for a dead owner, sees the record; pairs with acquire [SP5] in
+    // finish_take
+    if (!take_.compare_exchange(none, TakeRecord(seen, parity), acq_rel)) return true;
+    return finish_take(me);
+}
+
+bool Span::finish_take(OwnerId me) {
+    for (;;) {
+        // acquire [SP5]: who sees another's record sees that it is the owner; pairs with acq_rel [SP5] in refill
+        TakeRecord record = take_.load(acquire);
+        if (!record.is_pending() || owner() != me) return true;
+        LocalWord local = this->local();
+        Anchor seen = anchor();
+        bool matched = record.matches(seen);
+        if (matched && !try_transition(seen, seen.taken())) continue;
+        if ((matched || record.is_followed_by(seen)) && local.parity() == record.parity()) {
+            if (local.count() != 0) return false;
+            LocalWord next = local.installed(record.head_offset(), record.count());
+            // acq_rel [SP2]: pairs with seq_cst [SP2] in local()
+            if (!local_.compare_exchange(local, next, acq_rel)) continue;
+        }
+        // Installed, or a remote push or a handler overtook the take: either way the record is done with.
+        // release [SP5]: pairs with acquire [SP5] above
+        take_.compare_exchange(record, TakeRecord(), release);
+    }
+}
+
+// Gives the first block of the local list to the anchor's, so that a pending take can be installed.
+void Span::push_back_one() {
+    LocalWord word = local();
+    while (word.count() != 0) {
+        uintptr_t block = block_at(word.head_offset());
+        // acq_rel [SP2]: pairs with seq_cst [SP2] in local()
+        if (!local_.compare_exchange(word, word.popped(link_behind(word)), acq_rel)) continue;
+        remote_push(reinterpret_cast<void*>(block));
+        return;
+    }
+}
+
+void Span::leave_hot(OwnerId me) {
+    const Geometry& g = geometry(size_class());
+    // A take may be pending beside a local list if a handler left it so; at most C rounds.
+    while (!finish_take(me)) push_back_one();
+    LocalWord word = local();
+    // acq_rel [SP2]: whoever was interrupted in a pop fails; pairs with seq_cst [SP2] in local()
+    while (!local_.compare_exchange(word, word.left(), acq_rel)) {
+    }
+    Anchor seen = anchor();
+    for (;;) {
+        RTSPAN_ASSERT(seen.is(SpanState::hot));
+        uint32_t free_at = g.threshold + 1 > seen.count() ? g.threshold + 1 - seen.count() : 1;
+        // Before the CAS, for a thread that is stopped for ever behind it; refresh_limit afterwards, for a handler that
+        // frees into the span before it and finds the limit of a hot span missing.
+        limit_.store(Limit(Limit::bound_of_count(free_at), seen.version() + 1), relaxed);
+        if (try_transition(seen, seen.left())) break;
+    }
+    refresh_limit(me);
+}
+
+void Span::refresh_limit(OwnerId me) {
+    for (;;) {
+        Limit limit = limit_.load(relaxed);
+        Anchor seen = anchor();
+        if (owner() != me || !seen.has_blocks()) return;
+        uint32_t bound = Limit::kNever;
+        if (seen.is_cooling()) {
+            // Announced, or about to be: the announcer stored the limit, its CAS may still come.
+            if (seen.is_shared() || (limit.bound() == Limit::kAlways && limit.stay() == seen.version())) return;
+            const Geometry& g = geometry(size_class());
+            uint32_t enough = seen.is(SpanState::floating) ? g.threshold + 1 : g.capacity;
+            bound = Limit::bound_of_count(enough > seen.count() ? enough - seen.count() : 1);
+        }
+        if (limit.bound() == bound && limit.stay() == seen.version()) return;
+        limit_.compare_exchange(limit, Limit(bound, seen.version()), relaxed);
+    }
+}
+
+bool Span::is_valid() const {
+    Anchor anchor = anchor_.load(relaxed);
+    if (!anchor.has_blocks()) return true;
+    const Geometry& g = geometry(size_class());
+    uint32_t local = local_.load(relaxed).count();
+    bool take_allowed = anchor.is(SpanState::hot) || !take_.load(relaxed).is_pending();
+    return take_allowed && local + anchor.count() <= g.capacity && block_size_.load(relaxed) == g.block_size;
+}
+
+}  // namespace rtspan

@@ -1,0 +1,210 @@
+// A span's descriptor: 128 bytes in the span table, one cache line that only the owner writes (but for the limit's
+// announcement), one for everyone. The words in it have files of their own: local_word.h (owner's free list, limit),
+// anchor.h (state, remote free list, take record). This file holds the transitions of one span, each one CAS; what
+// follows from winning one (reusable set, span-pool) is in lab/.
+//
+//   expected -> hot         who took the fresh span       open_hot: owner, class, local = bump over all C
+//   free     -> hot         who popped it from the pool   open_hot
+//   hot      -> hot         owner                         refill: local empty, the whole remote list in one CAS
+//   hot      -> floating    owner                         leave_hot, the LAB's hot slot was emptied first
+//   floating -> reusable    any free                      sum > T (try_transition), or the first remote free
+//                                                         (remote_push: the announcement)
+//   reusable -> hot         owner, from its set           sum > T
+//   reusable -> floating    owner or helper               taken from the set but not ready, or the LAB closes
+//   floating or reusable -> free   any free               sum = C; the winner gives the span to the span-pool
+//   expected or free -> large -> free                     pool/large_run.h
+// where sum = free blocks of the span = local count + anchor count (+ a pending take's), T = reusability threshold,
+// C = capacity.
+//
+// Invariants
+// I1  No block leaves a span that is not hot: outside the hot state the sum only grows.
+// I2  A span is hot in at most one place: in one hot slot, or in the hands of the one call that acquired it or took it
+//     out of its slot.
+// I3  class, geometry and owner of a span in use change only by open_hot, which needs exclusive hold of a free span, and
+//     by adoption, which needs a live block in it and an owner whose life is over. Whoever loads the anchor, then these,
+//     and then changes the anchor by CAS from what it loaded, has used the right ones.
+// I4  Local word: only the owner's thread writes it. Between leaving hot and becoming hot again nothing pops.
+// I5  A take is pending only while the span is hot.
+//
+// Local frees without a locked instruction, and yet the last free is noticed. An owner's free stores the local word,
+// then loads the limit; a remote free pushes on the anchor, then loads the local word: the store-buffer race. So:
+//  1. A span that leaves hot is private (shared mark clear); its limit says at which local count a free must evaluate.
+//  2. The first remote free to it announces: limit = kAlways, then the CAS that pushes, sets the mark and makes it
+//     reusable; the winner puts it into the owner's set.
+//  3. While the mark is set the owner's frees take the slow path: full fence [SP3], then evaluate. Remote frees evaluate
+//     after their CAS. At least one of two racing frees sees both.
+//  4. An owner's free in flight during the announcement may have seen the old limit. Then the span is in the owner's
+//     set, and the owner's next look into it, or whoever closes the LAB, evaluates.
+//  5. Evaluate (lab/deallocate.cc): load anchor, then local word; sum = C: CAS to free; floating and sum > T: CAS to
+//     reusable. The anchor's version makes the CAS fail if the span was hot in between.
+// A stale announcement (a remote free that was stopped before its CAS, which then fails) leaves limit = kAlways with an
+// old stay: frees are slow but right, and the next of them sets the limit anew. Whoever sets the limit to anything but
+// kAlways does it by CAS and never over an announcement of the present stay.
+//
+// Refill, which a handler may interrupt at any instruction: record the list in take_ (CAS from 0), CAS the anchor to the
+// empty list with the next version, CAS the local word from empty to the list, clear take_. A handler that needs the span
+// finds the record and finishes each step for the interrupted code, whose CASes then fail. Blocks pushed on the local
+// list in between do not matter: the take stays pending until the list is empty again.
+//
+// Linearization: the CAS on the anchor, the store or CAS on the local word.
+// Stopped or killed here: nobody waits for anyone. Between winning a transition and what follows from it a death loses
+// that span's other blocks until issue 3's closing finds them; a take pending is finished by the next owner call.
+// A signal here: handlers run the same operations to completion; each CAS above fails if they made it obsolete.
+// Bound: every loop here repeats only if another operation on the same span succeeded meanwhile, or a handler's.
+// Source: scalloc (OOPSLA 2015) for the states; Michael (PLDI 2004) for the anchor; the announcement is our own.
+#ifndef RTSPAN_SPAN_SPAN_H
+#define RTSPAN_SPAN_SPAN_H
+
+#include "arena/arena.h"
+#include "os/fatal.h"
+#include "span/anchor.h"
+#include "span/local_word.h"
+#include "span/size_class.h"
+#include "sync/atomic.h"
+
+namespace rtspan {
+
+// Whose a span is: a LAB's number and which of its lives. 0 is nobody; kNobodyHere no span's owner ever.
+//
+//    63                            32 31                            0
+//   | number of the LAB, from 1      | generation                     |
+class OwnerId {
+  public:
+    constexpr OwnerId() = default;
+    constexpr OwnerId(uint32_t lab, uint32_t generation) : raw_((uint64_t{lab} << 32) | generation) {}
+    static constexpr OwnerId nobody_here() { return OwnerId(UINT32_MAX, UINT32_MAX); }
+
+    constexpr uint32_t lab() const { return static_cast<uint32_t>(raw_ >> 32); }
+    constexpr uint32_t generation() const { return static_cast<uint32_t>(raw_); }
+    constexpr bool operator==(OwnerId other) const { return raw_ == other.raw_; }
+    constexpr bool operator!=(OwnerId other) const { return raw_ != other.raw_; }
+
+  private:
+    uint64_t raw_ = 0;
+};
+
+class Span {
+  public:
+    static Span* at(uint32_t index) { return static_cast<Span*>(the_arena.descriptor_of(index)); }
+    // For an address within the arena's extent.
+    static Span* containing(uintptr_t address) {
+        return at(static_cast<uint32_t>((address - the_arena.base()) >> kVirtualSpanShift));
+    }
+    uint32_t index() const { return the_arena.index_of_descriptor(this); }
+    uintptr_t memory() const { return the_arena.address_of(index()); }
+    static uint32_t offset_of(const void* block) {
+        return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(block)) & (kVirtualSpanSize - 1);
+    }
+
+    // acquire [SP1]: what the state's writer did before is visible; pairs with release [SP1] in open_hot and
+    // seq_cst [SP1] in try_transition. seq_cst for the store-buffer race: [SP3].
+    Anchor anchor() const { return anchor_.load(seq_cst); }
+    // acquire [SP2]: a block counted in the word has its link and its user's last stores visible; pairs with the release
+    // [SP2] of every push. seq_cst for the store-buffer race: [SP3].
+    LocalWord local() const { return local_.load(seq_cst); }
+    OwnerId owner() const { return owner_.load(relaxed); }
+    unsigned size_class() const { return class_.load(relaxed); }
+    Limit limit() const { return limit_.load(relaxed); }
+
+    // One CAS of the anchor; on failure `seen` becomes what is there.
+    bool try_transition(Anchor& seen, Anchor next) {
+        // seq_cst [SP1] [SP3]: publishes and receives the span's blocks; orders a remote push before the look at the
+        // local word. Pairs with seq_cst [SP1] in anchor() and fence [SP3] in lab/deallocate.cc
+        return anchor_.compare_exchange(seen, next, seq_cst);
+    }
+
+    // For the exclusive holder of an expected or free span: makes it a hot span of `owner` with all blocks free.
+    void open_hot(unsigned size_class, OwnerId owner);
+    // For the winner of a transition to free: the span is nobody's, so a free of a block in it is noticed.
+    void disown() { owner_.store(OwnerId(), relaxed); }
+
+    // Frees `block` as anyone but the owner. Returns the anchor that it left: reusable where it was not before, the
+    // caller puts the span into the owner's set.
+    struct RemotePush {
+        Anchor now;
+        bool made_reusable;
+    };
+    RemotePush remote_push(void* block);
+
+    // For the holder of a live block: becomes the owner in place of `gone`, whose life is over.
+    bool try_adopt(OwnerId gone, OwnerId heir) {
+        // acq_rel [SP4]: the local list becomes the heir's; pairs with acq_rel [SP4] of an earlier heir, and the first
+        // owner's stores come through the anchor.
+        return owner_.compare_exchange(gone, heir, acq_rel);
+    }
+
+    // Owner only, span hot. Refill: false where the anchor's list is empty or the local list is not.
+    bool refill(OwnerId me);
+    // Owner only. Finishes a pending take as far as the local list allows; true where none is pending any more.
+    bool finish_take(OwnerId me);
+    // For who holds a hot span that is in no slot: hot -> floating. The caller evaluates.
+    void leave_hot(OwnerId me);
+    // Owner only: sets the limit that state and count call for.
+    void refresh_limit(OwnerId me);
+
+    // The blocks of the list, linked by 32-bit head values; see local_word.h.
+    static Atomic<uint32_t>* link_at(uintptr_t block) { return reinterpret_cast<Atomic<uint32_t>*>(block); }
+    uintptr_t block_at(uint32_t offset) const { return base_.load(relaxed) + offset; }
+    // What the head becomes by popping the word's first block.
+    uint32_t link_behind(LocalWord word) const {
+        return word.is_bump() ? word.head() + block_size_.load(relaxed)
+                              : link_at(block_at(word.head_offset()))->load(relaxed);
+    }
+
+    // The words that the fast path's restartable sequences name.
+    Atomic<LocalWord>& local_word() { return local_; }
+    static constexpr size_t kLocalOffset = 0, kBaseOffset = 8, kBlockSizeOffset = 32;
+    OwnerId owner_for_fast_path() const { return owner_.load(relaxed); }
+
+    // Used while the span is in the span-pool or part of a large run, by who holds it alone, but for `next`, which
+    // stale readers may load.
+    Atomic<uint64_t>& next() { return next_; }
+    Atomic<uint64_t>& run_bytes() { return run_bytes_; }
+    Atomic<uint32_t>& run_order() { return run_order_; }
+    Atomic<uint32_t>& run_head() { return run_head_; }
+    // Bytes from the span's beginning that may be resident and not zero.
+    uint64_t dirty_bytes() const { return dirty_bytes_.load(relaxed); }
+    void set_dirty_bytes(uint64_t bytes) { dirty_bytes_.store(bytes, relaxed); }
+    // Exclusive holder: state for a run's first span.
+    void open_large() {
+        Anchor next = anchor_.load(relaxed).emptied(SpanState::large);
+        // release [SP1]: publishes the run's size; pairs with seq_cst [SP1] in anchor()
+        anchor_.store(next, release);
+    }
+
+    bool is_valid() const;
+
+  private:
+    void push_back_one();
+
+    // The owner's line.
+    Atomic<LocalWord> local_;
+    Atomic<uintptr_t> base_;
+    Atomic<OwnerId> owner_;
+    Atomic<Limit> limit_;
+    Atomic<uint32_t> block_size_;
+    Atomic<uint32_t> class_;
+    Atomic<TakeRecord> take_;
+    uint64_t unused_[2] = {};
+
+    // Everyone's line.
+    Atomic<Anchor> anchor_;
+    Atomic<uint64_t> next_;
+    Atomic<uint64_t> run_bytes_;
+    Atomic<uint64_t> dirty_bytes_;
+    Atomic<uint32_t> run_order_;
+    Atomic<uint32_t> run_head_;
+    uint64_t unused_too_[3] = {};
+
+    friend struct SpanLayout;
+};
+
+struct SpanLayout {
+    static_assert(sizeof(Span) == kDescriptorSize);
+    static_assert(offsetof(Span, local_) == Span::kLocalOffset && offsetof(Span, base_) == Span::kBaseOffset);
+    static_assert(offsetof(Span, block_size_) == Span::kBlockSizeOffset && offsetof(Span, anchor_) == 64);
+};
+
+}  // namespace rtspan
+
+#endif

@@ -1,0 +1,61 @@
+// The allocator's calls, each with every check that the caller can make without knowing the allocator:
+//   alignment; usable size at least the size asked for, and the same again at the free; calloc's memory is zero;
+//   no overlap with any live block (shadow_map.h); the block's pattern (block.h) whole at realloc and free and kept
+//   over a realloc; errno kept; requests that must be refused are, with the right errno.
+// The first failure ends the process with a message that names seed, thread, depth and step. Async-signal-safe.
+#ifndef RTSPAN_STRESS_COMMON_CHECKED_H
+#define RTSPAN_STRESS_COMMON_CHECKED_H
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "block.h"
+#include "random.h"
+
+namespace stress {
+
+enum class Phase : uint8_t {
+    kHarness,
+    kMalloc,
+    kCalloc,
+    kRealloc,
+    kAligned,
+    kUsableSize,
+    kFree,
+    kRefused,
+    kInspection,
+    kThreadBirth,
+    kThreadExit,
+    kFinished,
+};
+
+const char* name_of(Phase phase);
+inline bool in_allocator(Phase phase) { return phase >= Phase::kMalloc && phase <= Phase::kInspection; }
+
+// Who calls. `depth` counts the signal handlers on the thread's stack.
+struct Caller {
+    const char* program;
+    uint64_t seed;
+    unsigned thread;
+    unsigned depth;
+    uint64_t step;
+    std::atomic<Phase>* phase;
+};
+
+// Allocates by malloc, calloc or one of the aligned functions. `id` must be unique in the process.
+Block checked_allocate(const Caller& caller, Random& random, size_t size, uint64_t id);
+// The same by malloc alone, for bursts.
+Block checked_malloc(const Caller& caller, size_t size, uint64_t id);
+void checked_reallocate(const Caller& caller, Block& block, size_t size, uint64_t id);
+// Frees by free, by realloc to 0 or, where C23 allows it, by the sized variants.
+void checked_free(const Caller& caller, Random& random, const Block& block);
+// Requests that cannot be met or are wrong, and null pointers. `id` as above, for a block that a refused realloc
+// leaves.
+void check_refusals(const Caller& caller, Random& random, uint64_t id);
+// malloc_trim and mallinfo2, while others go on.
+void check_inspection(const Caller& caller, Random& random);
+
+}  // namespace stress
+
+#endif
