@@ -59,14 +59,13 @@ inline uint64_t* rseq_cs_of_thread() {
     uint64_t word, head, link;
     char* block;
     asm volatile(RTSPAN_RSEQ_BEGIN
-                 "movq (%[slot]), %[span]\n\t"
+                 "movq %[slot], %[span]\n\t"
                  "movq %c[local](%[span]), %[word]\n\t"
                  "testl %[count_mask], %k[word]\n\t"
                  "jz 4f\n\t"
                  "movq %c[base](%[span]), %[block]\n\t"
                  "movl %k[word], %k[head]\n\t"
                  "andl %[head_mask], %k[head]\n\t"
-                 "addq %[head], %[block]\n\t"
                  "testb $1, %b[word]\n\t"
                  "jz 5f\n\t"
                  "movl %c[size](%[span]), %k[link]\n\t"  // bump: the link is the next block,
@@ -74,14 +73,15 @@ inline uint64_t* rseq_cs_of_thread() {
                  "addl %k[head], %k[link]\n\t"
                  "jmp 6f\n"
                  "5:\n\t"
-                 "movl (%[block]), %k[link]\n"
+                 "movl (%[block], %[head]), %k[link]\n"
                  "6:\n\t"
-                 "subq %[head], %[word]\n\t"
+                 "andq %[count_mask], %[word]\n\t"  // sign-extended: clears the head alone
+                 "addq %[head], %[block]\n\t"
                  "leaq -%c[one](%[word], %[link]), %[word]\n\t"
                  "movq %[word], %c[local](%[span])\n"
                  RTSPAN_RSEQ_END("xorl %k[block], %k[block]")
                  : [span] "=&r"(span), [word] "=&r"(word), [head] "=&r"(head), [link] "=&r"(link), [block] "=&r"(block)
-                 : [rseq_cs] "r"(rseq_cs), [slot] "r"(slot), [local] "i"(Span::kLocalOffset),
+                 : [rseq_cs] "r"(rseq_cs), [slot] "m"(*slot), [local] "i"(Span::kLocalOffset),
                    [base] "i"(Span::kBaseOffset), [size] "i"(Span::kBlockSizeOffset),
                    [count_mask] "i"(-static_cast<int32_t>(LocalWord::kOneBlock)), [head_mask] "i"(LocalWord::kHeadMask),
                    [one] "i"(LocalWord::kOneBlock)
@@ -101,13 +101,14 @@ inline constexpr uint64_t kAborted = UINT64_MAX;
                  "movl %k[word], %k[head]\n\t"
                  "andl %[head_mask], %k[head]\n\t"
                  "movl %k[head], (%[block])\n\t"
-                 "subq %[head], %[word]\n\t"
+                 "andq %[count_mask], %[word]\n\t"  // sign-extended: clears the head alone
                  "addq %[addend], %[word]\n\t"
                  "movq %[word], %c[local](%[span])\n"
                  RTSPAN_RSEQ_END("movq $-1, %[word]")
                  : [word] "=&r"(word), [head] "=&r"(head)
                  : [rseq_cs] "r"(rseq_cs), [span] "r"(span), [block] "r"(block), [addend] "r"(addend),
-                   [local] "i"(Span::kLocalOffset), [head_mask] "i"(LocalWord::kHeadMask)
+                   [local] "i"(Span::kLocalOffset), [head_mask] "i"(LocalWord::kHeadMask),
+                   [count_mask] "i"(-static_cast<int32_t>(LocalWord::kOneBlock))
                  : "memory", "cc");
     return LocalWord(word);
 }
