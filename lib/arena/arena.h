@@ -15,18 +15,17 @@
 //   extent_     bytes from base whose descriptors are committed; what free() compares with
 //
 // I1  next_ <= committed_ <= spans, and the descriptor of every span below next_ is committed.
-// I2  memory below committed_ stays readable and writable for ever, whatever a late helper does: commit() is idempotent.
-// I3  a descriptor or a span that was never handed out reads as zero.
+// I2  memory below committed_ stays readable and writable for ever, whatever a late helper does: commit() is
+// idempotent. I3  a descriptor or a span that was never handed out reads as zero.
 //
 // First use (a signal may interrupt it anywhere, several threads may run it): everyone builds a reservation of its own,
 // one CAS on root_ publishes one of them [AR1], the others unmap theirs. What follows from root_ is recomputed, with
 // equal results, by whoever needs it.
-// Growth is helped: whoever needs a span beyond committed_ does the commit() itself and advances committed_ by CAS [AR2].
-// Linearization: root_ CAS; next_ CAS.
-// Stopped or killed here: nobody waits. A death inside open() may leave one unpublished reservation (address space
-// only); a death right after the CAS on next_ loses the spans it took.
-// Progress: lock-free; a CAS fails only because another one succeeded. System calls: open() about 8, take() at most
-// two per 64 MiB of address space.
+// Growth is helped: whoever needs a span beyond committed_ does the commit() itself and advances committed_ by CAS
+// [AR2]. Linearization: root_ CAS; next_ CAS. Stopped or killed here: nobody waits. A death inside open() may leave one
+// unpublished reservation (address space only); a death right after the CAS on next_ loses the spans it took. Progress:
+// lock-free; a CAS fails only because another one succeeded. System calls: open() about 8, take() at most two per 64
+// MiB of address space.
 #ifndef RTSPAN_ARENA_ARENA_H
 #define RTSPAN_ARENA_ARENA_H
 
@@ -73,9 +72,7 @@ class Arena {
   private:
     bool commit_descriptors(uint64_t end);
     bool commit_spans(uint64_t end);
-    uint64_t table_spans() const {
-        return (spans() * kDescriptorSize + kVirtualSpanSize - 1) >> kVirtualSpanShift;
-    }
+    uint64_t table_spans() const { return (spans() * kDescriptorSize + kVirtualSpanSize - 1) >> kVirtualSpanShift; }
 
     // Read by every free(), hardly ever written.
     alignas(64) Atomic<uintptr_t> base_;

@@ -1,6 +1,6 @@
 // What there is to say about the allocator's state: mallinfo2, malloc_stats, malloc_info. One walk over the span table,
-// reading words that others change: a snapshot of each span, not of the whole. Lock-free; cost proportional to the spans
-// ever used. No counter is kept on any path for this.
+// reading words that others change: a snapshot of each span, not of the whole. Lock-free; cost proportional to the
+// spans ever used. No counter is kept on any path for this.
 #include <errno.h>
 #include <stdio.h>
 
@@ -14,13 +14,13 @@ using namespace rtspan;
 namespace {
 
 struct Totals {
-    size_t spans = 0;           // virtual spans up to the frontier
-    size_t free_spans = 0;      // in the span-pool
-    size_t free_resident = 0;   // bytes of those that may be resident
-    size_t real_spans = 0;      // in use for blocks
-    size_t real_bytes = 0;      // of their blocks
-    size_t used_blocks = 0;     // handed out
-    size_t used_bytes = 0;      // of their classes
+    size_t spans = 0;          // virtual spans up to the frontier
+    size_t free_spans = 0;     // in the span-pool
+    size_t free_resident = 0;  // bytes of those that may be resident
+    size_t real_spans = 0;     // in use for blocks
+    size_t real_bytes = 0;     // of their blocks
+    size_t used_blocks = 0;    // handed out
+    size_t used_bytes = 0;     // of their classes
     size_t large_objects = 0;
     size_t large_bytes = 0;
 };
@@ -70,7 +70,9 @@ struct mallinfo2 rtspan_mallinfo2() noexcept {
 void rtspan_malloc_stats() noexcept {
     Totals t = count();
     os::Text<1024> text;
-    auto line = [&text](const char* name, size_t value) { text.add("rtspan: ").add(name).add_decimal(value, 16).add('\n'); };
+    auto line = [&text](const char* name, size_t value) {
+        text.add("rtspan: ").add(name).add_decimal(value, 16).add('\n');
+    };
     line("arena, bytes of address space   ", the_arena.bytes());
     line("virtual spans ever used         ", t.spans);
     line("threads with a LAB at most      ", the_registry.count());
@@ -103,5 +105,4 @@ int rtspan_malloc_info(int options, FILE* stream) noexcept {
                           t.used_blocks, t.used_bytes, t.large_objects, t.large_bytes);
     return written < 0 ? -1 : 0;
 }
-
 }

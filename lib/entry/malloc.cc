@@ -24,5 +24,4 @@ size_t rtspan_malloc_usable_size(void* block) noexcept { return usable_bytes(blo
 void rtspan_free_sized(void* block, size_t) noexcept { deallocate(block); }
 void rtspan_free_aligned_sized(void* block, size_t, size_t) noexcept { deallocate(block); }
 int rtspan_malloc_trim(size_t keep) noexcept { return calls::malloc_trim(keep); }
-
 }

@@ -1,7 +1,7 @@
 // C++'s operators new and delete: sized, aligned, nothrow, arrays.
 //
-// The library depends on no C++ runtime: what a failing new needs of it (the new handler, the exception) it finds through
-// weak references, which a program that can catch anything has.
+// The library depends on no C++ runtime: what a failing new needs of it (the new handler, the exception) it finds
+// through weak references, which a program that can catch anything has.
 #include <errno.h>
 
 #include <cstddef>
@@ -26,8 +26,8 @@ using namespace rtspan;
     return (alignment & (alignment - 1)) == 0 ? allocate_aligned(alignment, size) : nullptr;
 }
 
-// As the standard says: the new handler is called until it gives up, throws or has made room. Its own loop is not ours to
-// bound.
+// As the standard says: the new handler is called until it gives up, throws or has made room. Its own loop is not ours
+// to bound.
 [[gnu::noinline, gnu::cold]] void* new_slow(size_t size, size_t alignment) {
     for (;;) {
         if (void* block = attempt(size, alignment)) return block;
@@ -47,8 +47,8 @@ using namespace rtspan;
     return __builtin_expect(block != nullptr, 1) ? block : new_slow(size, alignment);
 }
 
-// nothrow new may not call a handler that throws without catching, which needs the runtime: it fails at once, with null,
-// as it would where no handler is set.
+// nothrow new may not call a handler that throws without catching, which needs the runtime: it fails at once, with
+// null, as it would where no handler is set.
 [[gnu::always_inline]] inline void* new_or_null(size_t size, size_t alignment) { return attempt(size, alignment); }
 
 }  // namespace

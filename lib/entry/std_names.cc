@@ -32,5 +32,4 @@ EXPORT int malloc_trim(size_t keep) noexcept { return calls::malloc_trim(keep); 
 EXPORT struct mallinfo2 mallinfo2() noexcept { return rtspan_mallinfo2(); }
 EXPORT void malloc_stats() noexcept { rtspan_malloc_stats(); }
 EXPORT int malloc_info(int options, FILE* stream) noexcept { return rtspan_malloc_info(options, stream); }
-
 }

@@ -10,8 +10,8 @@
 namespace rtspan {
 namespace {
 
-// The key whose destructor closes the LAB, plus one; 0: not made yet. Keys run out only in programs that leak them: then
-// threads end without closing.
+// The key whose destructor closes the LAB, plus one; 0: not made yet. Keys run out only in programs that leak them:
+// then threads end without closing.
 constinit Atomic<uint64_t> the_exit_key;
 
 void close_at_exit(void* lab) {

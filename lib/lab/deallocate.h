@@ -2,15 +2,17 @@
 //
 // Fast path: one subtract and compare says whether the address is ours, its span's descriptor whether the span is this
 // thread's; then one restartable sequence pushes the block on the span's local list, whatever state the span is in, and
-// one compare with the owner's limit says that nothing else is to be done. No locked instruction (span.h, "Local frees").
+// one compare with the owner's limit says that nothing else is to be done. No locked instruction (span.h, "Local
+// frees").
 //
-// Slow path: the sequence was aborted (the word says so: kAborted reaches every limit), or the limit is reached: evaluate;
-// another's span: remote push, one CAS; an orphan: adopt it, then free locally; a large object; an mmap; misuse.
+// Slow path: the sequence was aborted (the word says so: kAborted reaches every limit), or the limit is reached:
+// evaluate; another's span: remote push, one CAS; an orphan: adopt it, then free locally; a large object; an mmap;
+// misuse.
 //
 // A signal here: handlers push and pop on the same lists; the sequence aborts, the CAS fails.
-// Stopped or killed here: before the push the block is lost; behind it, an evaluation that may have been the last one for
-// this span: its blocks stay with it until another free or, issue 3, its owner's closing evaluates it.
-// Bound: constant but for the loops of span.h and the span-pool. System calls: none, but munmap of a huge object and the
+// Stopped or killed here: before the push the block is lost; behind it, an evaluation that may have been the last one
+// for this span: its blocks stay with it until another free or, issue 3, its owner's closing evaluates it. Bound:
+// constant but for the loops of span.h and the span-pool. System calls: none, but munmap of a huge object and the
 // processor's number where the span goes to the pool.
 #ifndef RTSPAN_LAB_DEALLOCATE_H
 #define RTSPAN_LAB_DEALLOCATE_H

@@ -2,9 +2,9 @@
 // reusable spans of each size class, and the state word of its life. A LAB lies in the metadata region, is never
 // unmapped (type-stable) and serves later threads.
 //
-// State word (LabState): free -> active -> closing -> free with the next generation. A LAB's life is (number, generation):
-// OwnerId. Active: by who took it from the free ones (registry.h). Closing and free: by the owner, at its thread's exit
-// (attach.cc).
+// State word (LabState): free -> active -> closing -> free with the next generation. A LAB's life is (number,
+// generation): OwnerId. Active: by who took it from the free ones (registry.h). Closing and free: by the owner, at its
+// thread's exit (attach.cc).
 //
 // hot[c] is never null: the dummy span, whose list is always empty, stands for "none", so the fast path has no null
 // check. A thread without a LAB finds the empty LAB, all of whose slots are the dummy.
@@ -12,8 +12,8 @@
 //          S -> dummy   exchange by closing
 // The winner of that CAS holds S alone: Span's I2.
 //
-// Threads find their LAB by an initial-exec thread-local struct, in which `fast` stays the empty LAB where the thread has
-// no restartable sequences: the fast path then fails at once and the slow path finds `lab`.
+// Threads find their LAB by an initial-exec thread-local struct, in which `fast` stays the empty LAB where the thread
+// has no restartable sequences: the fast path then fails at once and the slow path finds `lab`.
 #ifndef RTSPAN_LAB_LAB_H
 #define RTSPAN_LAB_LAB_H
 

@@ -1,4 +1,5 @@
-// All LABs by number, and the free ones. A number's LAB is created once and stays; 65,535 threads may have one at a time.
+// All LABs by number, and the free ones. A number's LAB is created once and stays; 65,535 threads may have one at a
+// time.
 //
 // States of a number: none -> (created) free or active -> ... see LabState. free_ is an IndexSet of the numbers of free
 // LABs; as in every IndexSet an entry is only a hint, the CAS on the state word decides.
@@ -28,8 +29,8 @@ class Registry {
     bool is_active(OwnerId owner) const {
         Lab* lab = at(owner.lab());
         if (lab == nullptr) return false;
-        // seq_cst [RG2]: who put a span into a set looks at the state again, who closes drains the sets after changing it;
-        // pairs with seq_cst [RG2] in close_lab
+        // seq_cst [RG2]: who put a span into a set looks at the state again, who closes drains the sets after changing
+        // it; pairs with seq_cst [RG2] in close_lab
         LabState state = lab->state.load(seq_cst);
         return state.phase() == LabState::kActive && state.generation() == owner.generation();
     }

@@ -20,8 +20,8 @@ void release_span(Span* span, Anchor before, OwnerId owner, unsigned size_class)
     the_pool.put(span, Kind::group(g.group));
 }
 
-// Out of the set, validated: hot and the caller's where more than T blocks are free, else floating. Null where it is not
-// hot.
+// Out of the set, validated: hot and the caller's where more than T blocks are free, else floating. Null where it is
+// not hot.
 Span* claim(Span* span, OwnerId me, unsigned size_class, bool wanted_hot) {
     Anchor seen = span->anchor();
     for (;;) {

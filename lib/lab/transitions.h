@@ -1,9 +1,10 @@
 // What follows from winning a transition of a span: the set of reusable spans of its owner's LAB, the span-pool, a new
 // owner. span.h has the transitions themselves and the protocol that these functions complete.
 //
-// A set's entry (a bit) is a hint that its span may be reusable. I1: a span that is reusable, and whose owner's life goes
-// on, has its bit set, or the winner of its transition to reusable is about to set it [RG2]. Bits of other spans may
-// be left over; who takes one validates. A bit is cleared before it is validated, so a legitimate bit set later stays.
+// A set's entry (a bit) is a hint that its span may be reusable. I1: a span that is reusable, and whose owner's life
+// goes on, has its bit set, or the winner of its transition to reusable is about to set it [RG2]. Bits of other spans
+// may be left over; who takes one validates. A bit is cleared before it is validated, so a legitimate bit set later
+// stays.
 //
 // Stopped or killed between a transition and what follows: to reusable, the span is not found by its owner, but by the
 // free that makes its sum C; to free, the span is lost to the pool. Issue 3 bounds and repairs both.

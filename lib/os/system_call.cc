@@ -20,7 +20,10 @@ long system_call(long number, long a, long b, long c, long d, long e, long f) {
     register long r10 asm("r10") = d;
     register long r8 asm("r8") = e;
     register long r9 asm("r9") = f;
-    asm volatile("syscall" : "+a"(number) : "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9) : "rcx", "r11", "memory");
+    asm volatile("syscall"
+                 : "+a"(number)
+                 : "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+                 : "rcx", "r11", "memory");
     return number;
 }
 #elif defined(__aarch64__)
@@ -40,13 +43,13 @@ long system_call(long number, long a, long b, long c, long d, long e, long f) {
 #endif
 
 void* reserve(size_t bytes) {
-    return mapped(system_call(SYS_mmap, 0, static_cast<long>(bytes), PROT_NONE,
-                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1));
+    return mapped(
+        system_call(SYS_mmap, 0, static_cast<long>(bytes), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1));
 }
 
 void* map(size_t bytes) {
-    return mapped(system_call(SYS_mmap, 0, static_cast<long>(bytes), PROT_READ | PROT_WRITE,
-                              MAP_PRIVATE | MAP_ANONYMOUS, -1));
+    return mapped(
+        system_call(SYS_mmap, 0, static_cast<long>(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1));
 }
 
 int unmap(void* start, size_t bytes) {
@@ -54,8 +57,8 @@ int unmap(void* start, size_t bytes) {
 }
 
 int commit(void* start, size_t bytes) {
-    return static_cast<int>(system_call(SYS_mprotect, reinterpret_cast<long>(start), static_cast<long>(bytes),
-                                        PROT_READ | PROT_WRITE));
+    return static_cast<int>(
+        system_call(SYS_mprotect, reinterpret_cast<long>(start), static_cast<long>(bytes), PROT_READ | PROT_WRITE));
 }
 
 void forbid_huge_pages(void* start, size_t bytes) {

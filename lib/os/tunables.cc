@@ -40,11 +40,25 @@ size_t parse_bytes(const char* text) {
     }
     int shift = 0;
     switch (*text) {
-        case 'T': case 't': shift += 10; [[fallthrough]];
-        case 'G': case 'g': shift += 10; [[fallthrough]];
-        case 'M': case 'm': shift += 10; [[fallthrough]];
-        case 'K': case 'k': shift += 10; text++; break;
-        default: break;
+        case 'T':
+        case 't':
+            shift += 10;
+            [[fallthrough]];
+        case 'G':
+        case 'g':
+            shift += 10;
+            [[fallthrough]];
+        case 'M':
+        case 'm':
+            shift += 10;
+            [[fallthrough]];
+        case 'K':
+        case 'k':
+            shift += 10;
+            text++;
+            break;
+        default:
+            break;
     }
     if (!any || *text != 0 || (number << shift) >> shift != number) return 0;
     return number << shift;

@@ -1,6 +1,6 @@
 // Large objects: over 1 MiB, up to a fraction of the arena. Each is a run of 2^order adjacent virtual spans, pooled by
-// order: a malloc/free pair of the same size touches no page anew and makes no system call. Virtual address space rounds
-// up to a power of two, memory only to pages: what was never touched costs nothing.
+// order: a malloc/free pair of the same size touches no page anew and makes no system call. Virtual address space
+// rounds up to a power of two, memory only to pages: what was never touched costs nothing.
 //
 // The first span's anchor: free or expected -> large (exclusive holder) -> free (CAS by free: of two frees one wins).
 // An alignment over 2 MiB takes a longer run and starts inside: that span is the large one, and run_head says where the

@@ -1,15 +1,15 @@
 // The span-pool: free spans by kind and processor, and the way to fresh ones (scalloc's span-pool, design section 6).
 //
-// A kind is a real-span size (the groups of span/size_class.h) or a run of 2^order adjacent virtual spans. Each kind has,
-// per processor, a stack of dirty spans (their pages are resident) and one of clean spans (fresh, or given back to the
-// kernel): HazardStacks of span indices, whose top comment has the protocol.
+// A kind is a real-span size (the groups of span/size_class.h) or a run of 2^order adjacent virtual spans. Each kind
+// has, per processor, a stack of dirty spans (their pages are resident) and one of clean spans (fresh, or given back to
+// the kernel): HazardStacks of span indices, whose top comment has the protocol.
 //
 //   get   own processor's dirty stack, the other processors', the clean ones likewise, the arena's frontier; when that
 //         is exhausted, spans of other kinds: a group's span serves every group, a longer run is split in halves.
 //   put   own processor's stack.
 //
-// Processors are those the process may run on at first use, at most 64; the number of stacks looked at is bounded by them.
-// Whoever holds a span that came out of get has it alone. A death between get and the next step loses that span.
+// Processors are those the process may run on at first use, at most 64; the number of stacks looked at is bounded by
+// them. Whoever holds a span that came out of get has it alone. A death between get and the next step loses that span.
 // Progress: lock-free. System calls: those of Arena::take for fresh spans; trim, one madvise per span.
 #ifndef RTSPAN_POOL_SPAN_POOL_H
 #define RTSPAN_POOL_SPAN_POOL_H
@@ -43,7 +43,8 @@ class SpanPool {
     // `span` is free, or was never opened, and the caller's alone.
     void put(Span* span, Kind kind);
 
-    // Gives the pages of dirty free spans back to the kernel until about `keep` bytes of them are left; whether any were.
+    // Gives the pages of dirty free spans back to the kernel until about `keep` bytes of them are left; whether any
+    // were.
     bool trim(size_t keep);
 
   private:

@@ -70,7 +70,8 @@ class Anchor {
 };
 static_assert(sizeof(Anchor) == 8);
 
-// The record of a take under way (see "Refill" in span.h): what the anchor's list was when its owner set out to take it.
+// The record of a take under way (see "Refill" in span.h): what the anchor's list was when its owner set out to take
+// it.
 //
 //    63                            32 31         21 20            4 3    1   0
 //   | version of that anchor         | count       | head          | 0    | parity |

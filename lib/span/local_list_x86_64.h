@@ -6,8 +6,8 @@
 // of the local word. What stands before it changes nothing that anyone reads: the push writes a link into a block that
 // is being freed. So a handler never sees half an operation, and the operation never misses what a handler did.
 //
-// `rseq_cs` is the address of that field in the thread's rseq area, or of a word nobody reads where the thread has none;
-// then the sequences run unprotected, on the empty LAB, where they can only fail.
+// `rseq_cs` is the address of that field in the thread's rseq area, or of a word nobody reads where the thread has
+// none; then the sequences run unprotected, on the empty LAB, where they can only fail.
 //
 // release/acquire [SP2]: on x86-64 the commit is a release store and the loads are acquire loads; pairs with seq_cst
 // [SP2] in Span::local.
@@ -44,13 +44,15 @@ inline uint64_t* rseq_cs_of_thread() {
     "movq %[word], (%[rseq_cs])\n"                                 \
     "1:\n\t"
 // `on_abort` leaves the result that says so.
-#define RTSPAN_RSEQ_END(on_abort)                                \
-    "2:\n\t"                                                     \
-    ".pushsection .text.rtspan_abort, \"ax\", @progbits\n\t"     \
-    ".byte 0x0f, 0xb9, 0x3d\n\t" /* ud1, for disassemblers */    \
-    ".long 0x53053053\n"                                         \
-    "4:\n\t" on_abort "\n\t"                                     \
-    "jmp 2b\n\t"                                                 \
+#define RTSPAN_RSEQ_END(on_abort)                             \
+    "2:\n\t"                                                  \
+    ".pushsection .text.rtspan_abort, \"ax\", @progbits\n\t"  \
+    ".byte 0x0f, 0xb9, 0x3d\n\t" /* ud1, for disassemblers */ \
+    ".long 0x53053053\n"                                      \
+    "rtspan_abort_slow_%=:\n"                                 \
+    "4:\n\t" on_abort                                         \
+    "\n\t"                                                    \
+    "jmp 2b\n\t"                                              \
     ".popsection\n\t"
 
 // The first block of the list of the slot's span; null where the sequence was aborted or the list is empty.
@@ -58,39 +60,38 @@ inline uint64_t* rseq_cs_of_thread() {
     Span* span;
     uint64_t word, head, link;
     char* block;
-    asm volatile(RTSPAN_RSEQ_BEGIN
-                 "movq %[slot], %[span]\n\t"
-                 "movq %c[local](%[span]), %[word]\n\t"
-                 "testl %[count_mask], %k[word]\n\t"
-                 "jz 4f\n\t"
-                 "movq %c[base](%[span]), %[block]\n\t"
-                 "movl %k[word], %k[head]\n\t"
-                 "andl %[head_mask], %k[head]\n\t"
-                 "testb $1, %b[word]\n\t"
-                 "jz 5f\n\t"
-                 "movl %c[size](%[span]), %k[link]\n\t"  // bump: the link is the next block,
-                 "decq %[block]\n\t"                     // and the mark no part of the address
-                 "addl %k[head], %k[link]\n\t"
-                 "jmp 6f\n"
-                 "5:\n\t"
-                 "movl (%[block], %[head]), %k[link]\n"
-                 "6:\n\t"
-                 "andq %[count_mask], %[word]\n\t"  // sign-extended: clears the head alone
-                 "addq %[head], %[block]\n\t"
-                 "leaq -%c[one](%[word], %[link]), %[word]\n\t"
-                 "movq %[word], %c[local](%[span])\n"
-                 RTSPAN_RSEQ_END("xorl %k[block], %k[block]")
-                 : [span] "=&r"(span), [word] "=&r"(word), [head] "=&r"(head), [link] "=&r"(link), [block] "=&r"(block)
-                 : [rseq_cs] "r"(rseq_cs), [slot] "m"(*slot), [local] "i"(Span::kLocalOffset),
-                   [base] "i"(Span::kBaseOffset), [size] "i"(Span::kBlockSizeOffset),
-                   [count_mask] "i"(-static_cast<int32_t>(LocalWord::kOneBlock)), [head_mask] "i"(LocalWord::kHeadMask),
-                   [one] "i"(LocalWord::kOneBlock)
-                 : "memory", "cc");
+    asm volatile(
+        RTSPAN_RSEQ_BEGIN
+        "movq %[slot], %[span]\n\t"
+        "movq %c[local](%[span]), %[word]\n\t"
+        "testl %[count_mask], %k[word]\n\t"
+        "jz 4f\n\t"
+        "movq %c[base](%[span]), %[block]\n\t"
+        "movl %k[word], %k[head]\n\t"
+        "andl %[head_mask], %k[head]\n\t"
+        "testb $1, %b[word]\n\t"
+        "jz 5f\n\t"
+        "movl %c[size](%[span]), %k[link]\n\t"  // bump: the link is the next block,
+        "decq %[block]\n\t"                     // and the mark no part of the address
+        "addl %k[head], %k[link]\n\t"
+        "jmp 6f\n"
+        "5:\n\t"
+        "movl (%[block], %[head]), %k[link]\n"
+        "6:\n\t"
+        "andq %[count_mask], %[word]\n\t"  // sign-extended: clears the head alone
+        "addq %[head], %[block]\n\t"
+        "leaq -%c[one](%[word], %[link]), %[word]\n\t"
+        "movq %[word], %c[local](%[span])\n" RTSPAN_RSEQ_END("xorl %k[block], %k[block]")
+        : [span] "=&r"(span), [word] "=&r"(word), [head] "=&r"(head), [link] "=&r"(link), [block] "=&r"(block)
+        : [rseq_cs] "r"(rseq_cs), [slot] "m"(*slot), [local] "i"(Span::kLocalOffset), [base] "i"(Span::kBaseOffset),
+          [size] "i"(Span::kBlockSizeOffset), [count_mask] "i"(-static_cast<int32_t>(LocalWord::kOneBlock)),
+          [head_mask] "i"(LocalWord::kHeadMask), [one] "i"(LocalWord::kOneBlock)
+        : "memory", "cc");
     return block;
 }
 
-// The word that the push left; kAborted where the sequence was aborted and nothing was pushed. Every limit is reached by
-// kAborted, so the fast path needs no test for it.
+// The word that the push left; kAborted where the sequence was aborted and nothing was pushed. Every limit is reached
+// by kAborted, so the fast path needs no test for it.
 inline constexpr uint64_t kAborted = UINT64_MAX;
 [[gnu::always_inline]] inline LocalWord rseq_push(uint64_t* rseq_cs, Span* span, void* block) {
     uint64_t word, head;
@@ -103,8 +104,7 @@ inline constexpr uint64_t kAborted = UINT64_MAX;
                  "movl %k[head], (%[block])\n\t"
                  "andq %[count_mask], %[word]\n\t"  // sign-extended: clears the head alone
                  "addq %[addend], %[word]\n\t"
-                 "movq %[word], %c[local](%[span])\n"
-                 RTSPAN_RSEQ_END("movq $-1, %[word]")
+                 "movq %[word], %c[local](%[span])\n" RTSPAN_RSEQ_END("movq $-1, %[word]")
                  : [word] "=&r"(word), [head] "=&r"(head)
                  : [rseq_cs] "r"(rseq_cs), [span] "r"(span), [block] "r"(block), [addend] "r"(addend),
                    [local] "i"(Span::kLocalOffset), [head_mask] "i"(LocalWord::kHeadMask),

@@ -28,8 +28,8 @@ inline constexpr size_t kColourStep = size_t{64} << 10;
 // What a class's spans look like.
 struct Geometry {
     uint32_t block_size;
-    uint32_t capacity;    // blocks in a span, C
-    uint32_t threshold;   // reusability threshold T: reusable once more than T blocks are free
+    uint32_t capacity;   // blocks in a span, C
+    uint32_t threshold;  // reusability threshold T: reusable once more than T blocks are free
     uint32_t group;
     uint32_t reciprocal;  // floor(2^32 / block_size) + 1, for is_block_offset()
 };
@@ -80,8 +80,8 @@ inline constexpr size_t kTabulated = 1024;
     return internal::kTables.class_of[(size + 15) >> 4];
 }
 
-// For kTabulated < size <= kMaxSmall (it is right for all above 128): the leading bit chooses the doubling, the two bits
-// behind it the quarter.
+// For kTabulated < size <= kMaxSmall (it is right for all above 128): the leading bit chooses the doubling, the two
+// bits behind it the quarter.
 [[gnu::always_inline]] inline constexpr unsigned computed_class(size_t size) {
     unsigned long long x = size - 1;
     unsigned top = 63 - static_cast<unsigned>(__builtin_clzll(x));
@@ -89,17 +89,15 @@ inline constexpr size_t kTabulated = 1024;
 }
 
 // For size <= kMaxSmall.
-inline unsigned size_class_of(size_t size) {
-    return size <= kTabulated ? tabulated_class(size) : computed_class(size);
-}
+inline unsigned size_class_of(size_t size) { return size <= kTabulated ? tabulated_class(size) : computed_class(size); }
 
 // Offset of the first block in the virtual span `index`.
 inline constexpr uint32_t first_block_offset(uint32_t group, uint32_t index) {
     return index % internal::kGroupColours[group] * static_cast<uint32_t>(kColourStep);
 }
 
-// Whether `offset` bytes from the first block are a whole number of blocks, and within the span. One multiplication: for
-// offset < 2^21, offset * reciprocal >> 32 is the quotient, for it errs by less than offset / 2^32.
+// Whether `offset` bytes from the first block are a whole number of blocks, and within the span. One multiplication:
+// for offset < 2^21, offset * reciprocal >> 32 is the quotient, for it errs by less than offset / 2^32.
 inline constexpr bool is_block_offset(const Geometry& g, uint32_t offset) {
     uint32_t block = static_cast<uint32_t>((uint64_t{offset} * g.reciprocal) >> 32);
     return block < g.capacity && block * g.block_size == offset;

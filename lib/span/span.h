@@ -20,9 +20,10 @@
 // I1  No block leaves a span that is not hot: outside the hot state the sum only grows.
 // I2  A span is hot in at most one place: in one hot slot, or in the hands of the one call that acquired it or took it
 //     out of its slot.
-// I3  class, geometry and owner of a span in use change only by open_hot, which needs exclusive hold of a free span, and
-//     by adoption, which needs a live block in it and an owner whose life is over. Whoever loads the anchor, then these,
-//     and then changes the anchor by CAS from what it loaded, has used the right ones.
+// I3  class, geometry and owner of a span in use change only by open_hot, which needs exclusive hold of a free span,
+// and
+//     by adoption, which needs a live block in it and an owner whose life is over. Whoever loads the anchor, then
+//     these, and then changes the anchor by CAS from what it loaded, has used the right ones.
 // I4  Local word: only the owner's thread writes it. Between leaving hot and becoming hot again nothing pops.
 // I5  A take is pending only while the span is hot.
 //
@@ -31,7 +32,8 @@
 //  1. A span that leaves hot is private (shared mark clear); its limit says at which local count a free must evaluate.
 //  2. The first remote free to it announces: limit = kAlways, then the CAS that pushes, sets the mark and makes it
 //     reusable; the winner puts it into the owner's set.
-//  3. While the mark is set the owner's frees take the slow path: full fence [SP3], then evaluate. Remote frees evaluate
+//  3. While the mark is set the owner's frees take the slow path: full fence [SP3], then evaluate. Remote frees
+//  evaluate
 //     after their CAS. At least one of two racing frees sees both.
 //  4. An owner's free in flight during the announcement may have seen the old limit. Then the span is in the owner's
 //     set, and the owner's next look into it, or whoever closes the LAB, evaluates.
@@ -41,10 +43,10 @@
 // old stay: frees are slow but right, and the next of them sets the limit anew. Whoever sets the limit to anything but
 // kAlways does it by CAS and never over an announcement of the present stay.
 //
-// Refill, which a handler may interrupt at any instruction: record the list in take_ (CAS from 0), CAS the anchor to the
-// empty list with the next version, CAS the local word from empty to the list, clear take_. A handler that needs the span
-// finds the record and finishes each step for the interrupted code, whose CASes then fail. Blocks pushed on the local
-// list in between do not matter: the take stays pending until the list is empty again.
+// Refill, which a handler may interrupt at any instruction: record the list in take_ (CAS from 0), CAS the anchor to
+// the empty list with the next version, CAS the local word from empty to the list, clear take_. A handler that needs
+// the span finds the record and finishes each step for the interrupted code, whose CASes then fail. Blocks pushed on
+// the local list in between do not matter: the take stays pending until the list is empty again.
 //
 // Linearization: the CAS on the anchor, the store or CAS on the local word.
 // Stopped or killed here: nobody waits for anyone. Between winning a transition and what follows from it a death loses
@@ -99,8 +101,8 @@ class Span {
     // acquire [SP1]: what the state's writer did before is visible; pairs with release [SP1] in open_hot and
     // seq_cst [SP1] in try_transition. seq_cst for the store-buffer race: [SP3].
     Anchor anchor() const { return anchor_.load(seq_cst); }
-    // acquire [SP2]: a block counted in the word has its link and its user's last stores visible; pairs with the release
-    // [SP2] of every push. seq_cst for the store-buffer race: [SP3].
+    // acquire [SP2]: a block counted in the word has its link and its user's last stores visible; pairs with the
+    // release [SP2] of every push. seq_cst for the store-buffer race: [SP3].
     LocalWord local() const { return local_.load(seq_cst); }
     OwnerId owner() const { return owner_.load(relaxed); }
     unsigned size_class() const { return class_.load(relaxed); }
@@ -128,8 +130,8 @@ class Span {
 
     // For the holder of a live block: becomes the owner in place of `gone`, whose life is over.
     bool try_adopt(OwnerId gone, OwnerId heir) {
-        // acq_rel [SP4]: the local list becomes the heir's; pairs with acq_rel [SP4] of an earlier heir, and the first
-        // owner's stores come through the anchor.
+        // acq_rel [RG2]: the heir saw that life's end, and so its last stores to the local word; pairs with
+        // seq_cst [RG2] in close_lab
         return owner_.compare_exchange(gone, heir, acq_rel);
     }
 
@@ -185,7 +187,7 @@ class Span {
     Atomic<uint32_t> block_size_;
     Atomic<uint32_t> class_;
     Atomic<TakeRecord> take_;
-    uint64_t unused_[2] = {};
+    [[maybe_unused]] uint64_t unused_[2] = {};
 
     // Everyone's line.
     Atomic<Anchor> anchor_;
@@ -194,7 +196,7 @@ class Span {
     Atomic<uint64_t> dirty_bytes_;
     Atomic<uint32_t> run_order_;
     Atomic<uint32_t> run_head_;
-    uint64_t unused_too_[3] = {};
+    [[maybe_unused]] uint64_t unused_too_[3] = {};
 
     friend struct SpanLayout;
 };

@@ -1,11 +1,12 @@
 // A lock-free LIFO of indices (Treiber) whose ABA problem hazard pointers end (Michael, TPDS 2004): the stacks of the
-// span-pool. Links lie outside, in memory that is never unmapped; Link::of(index) is the Atomic<uint64_t> of an element.
+// span-pool. Links lie outside, in memory that is never unmapped; Link::of(index) is the Atomic<uint64_t> of an
+// element.
 //
 // ABA: a popper that read head = s and s's link must not succeed if s was popped and pushed meanwhile, with another
-// link. So a popper names s in a hazard slot before it reads the link, and nobody pushes an s that a slot names: it parks
-// s in that very slot instead, and the popper, when done, pushes what it finds parked. (Design section 6 proposes one
-// parked list that later calls examine again. Here a parked element lies where its only obstacle is, so nothing needs
-// examining: see docs/deviations.md.) A slot's hazard concerns only pops of its own stack.
+// link. So a popper names s in a hazard slot before it reads the link, and nobody pushes an s that a slot names: it
+// parks s in that very slot instead, and the popper, when done, pushes what it finds parked. (Design section 6 proposes
+// one parked list that later calls examine again. Here a parked element lies where its only obstacle is, so nothing
+// needs examining: see docs/deviations.md.) A slot's hazard concerns only pops of its own stack.
 //
 // Words
 //   head_      index + 1 of the top; 0 = none
@@ -13,13 +14,15 @@
 //   slot.named    index + 1 that this pop may be about to take; 0 = none. Written by the slot's claimer.
 //   slot.parked   index + 1 of an element that awaits this pop's end; 0 = none. Exchanged by pushers and the claimer.
 //
-//   pop:   claim a bit; { name = head; head unchanged? [HS1]; link; CAS head -> link }; name = 0; take parked out [HS2];
+//   pop:   claim a bit; { name = head; head unchanged? [HS1]; link; CAS head -> link }; name = 0; take parked out
+//   [HS2];
 //          release the bit; push what was parked
 //   push:  no slot claimed [HS1] or none names s: CAS head -> s. A slot names s: exchange its parked cell with s; if it
 //          names s no more, and s is still in the cell, take it back [HS2]; go on with the cell's former element.
 //
 // I1  An element is in the stack, in a parked cell, or in one caller's hands; never in two of these.
-// I2  While a validated name stands, the element's link does not change: it was in the stack when head was validated, and
+// I2  While a validated name stands, the element's link does not change: it was in the stack when head was validated,
+// and
 //     who pops and pushes it later sees the name.
 // I3  No element stays in a cell whose slot is vacant: the claimer empties the cell after it cleared the name, and a
 //     pusher that parked later than that looks at the name again and takes its element back.
@@ -27,8 +30,8 @@
 // Stopped here for ever: a pop pins the one element it names (in its parked cell) and one slot; nobody waits.
 // Killed here: the same, and the element in its hands, until slots of the dead are taken over (issue 3).
 // A signal here: a handler claims another slot; with all 64 in use a pop finds "none" and the caller goes elsewhere.
-// Bound: push looks at the claimed slots, at most 64, again (and one level deeper) only if a pop ended meanwhile; each CAS
-// fails only because another succeeded.
+// Bound: push looks at the claimed slots, at most 64, again (and one level deeper) only if a pop ended meanwhile; each
+// CAS fails only because another succeeded.
 #ifndef RTSPAN_SYNC_HAZARD_STACK_H
 #define RTSPAN_SYNC_HAZARD_STACK_H
 
@@ -49,10 +52,11 @@ class HazardStack {
                 push_unnamed(element);
                 return;
             }
-            // acq_rel [HS3]: the cell hands elements over, with what their holders wrote; pairs with acq_rel [HS3] in pop
+            // acq_rel [HS3]: the cell hands elements over, with what their holders wrote; pairs with acq_rel [HS3] in
+            // pop
             uint64_t former = slot->parked.exchange(element, acq_rel);
-            // seq_cst [HS2]: after the exchange; pairs with seq_cst [HS2] in pop: the claimer clears the name, then looks
-            // into the cell; the pusher fills the cell, then looks at the name. One of them sees the other.
+            // seq_cst [HS2]: after the exchange; pairs with seq_cst [HS2] in pop: the claimer clears the name, then
+            // looks into the cell; the pusher fills the cell, then looks at the name. One of them sees the other.
             if (slot->named.load(seq_cst) != element) {
                 uint64_t mine = element;
                 // acq_rel [HS3]: as above. Not back to the former element: nobody might be left to take that out.

@@ -5,8 +5,8 @@
 //   Branch    64 children + summary                  2^18 numbers each
 //   Leaf      64 words of 64 members + summary       4096 numbers each
 //
-// Words: members (a bit is set = the number is in the set), and per node a summary, a hint: bit i set = child i may have
-// members. Nodes come from the library's metadata region, are installed by CAS and never removed.
+// Words: members (a bit is set = the number is in the set), and per node a summary, a hint: bit i set = child i may
+// have members. Nodes come from the library's metadata region, are installed by CAS and never removed.
 //
 // I1  members are exact: put and remove are one fetch_or, fetch_and on one word. Linearization: there.
 // I2  a summary bit may be set without need; whoever finds it so clears it and looks again. It is clear beside members
@@ -17,8 +17,8 @@
 // Stopped or killed here: nobody waits. A death between the two steps of a put or a clear may hide the members of one
 // word from take (not from remove) until the next put into it.
 // A signal here: a handler's operations are like another thread's.
-// Bound: put and remove, 4 words each; take, kMaxRepairs * 4 words, then it says "none". ensure allocates at most 2 nodes.
-// Source: our own; van Emde Boas' idea at fan-out 64.
+// Bound: put and remove, 4 words each; take, kMaxRepairs * 4 words, then it says "none". ensure allocates at most 2
+// nodes. Source: our own; van Emde Boas' idea at fan-out 64.
 #ifndef RTSPAN_SYNC_INDEX_SET_H
 #define RTSPAN_SYNC_INDEX_SET_H
 
@@ -33,8 +33,8 @@ class IndexSet {
     static constexpr uint32_t kNone = UINT32_MAX;
     static constexpr uint32_t kLimit = uint32_t{1} << 23;
 
-    // Makes room for `index`; put does nothing without it. False where `allocate(bytes)`, which must give zeroed memory,
-    // gives null.
+    // Makes room for `index`; put does nothing without it. False where `allocate(bytes)`, which must give zeroed
+    // memory, gives null.
     template <class Allocate>
     bool ensure(uint32_t index, Allocate allocate) {
         Branch* branch = ensure_child(root_.children[index >> 18], allocate);
@@ -112,7 +112,8 @@ class IndexSet {
         if (child != nullptr) return child;
         void* memory = allocate(sizeof(Child));
         if (memory == nullptr) return nullptr;
-        // acq_rel [IS2]: publishes the zeroed node; pairs with acquire [IS2] in path_to. Who loses leaves its node unused.
+        // acq_rel [IS2]: publishes the zeroed node; pairs with acquire [IS2] in path_to. Who loses leaves its node
+        // unused.
         if (slot.compare_exchange(child, static_cast<Child*>(memory), acq_rel)) child = static_cast<Child*>(memory);
         return child;
     }

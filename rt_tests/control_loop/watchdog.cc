@@ -1,6 +1,7 @@
 #include "watchdog.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -152,15 +153,30 @@ class Watch {
     Watched storms_[kStorms];
 };
 
+bool has_ended(pid_t child) {
+    siginfo_t info{};
+    return waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == child;
+}
+
+// Without real-time priority: the kernel spins here while another task is half way through dropping the child's /proc
+// entries, and where that task waits for this very processor, it spins for ever (seen on Linux 6.18).
+int reap(pid_t child) {
+    const sched_param none{};
+    sched_setscheduler(0, SCHED_OTHER, &none);
+    int status = 0;
+    waitpid(child, &status, 0);
+    return status;
+}
+
 }  // namespace
 
 Outcome watch(const SharedPage& page, pid_t child, double hang_after_s) {
     Watch the_watch(page, child, hang_after_s);
     const double start = now_s();
     for (;;) {
-        int status = 0;
-        if (waitpid(child, &status, WNOHANG) == child) {
+        if (has_ended(child)) {
             const double seconds = now_s() - start;
+            const int status = reap(child);
             if (WIFSIGNALED(status)) return {Ending::kSignalled, WTERMSIG(status), "", seconds};
             return {page.finished.load() ? Ending::kFinished : Ending::kExited, WEXITSTATUS(status), "", seconds};
         }
@@ -168,7 +184,7 @@ Outcome watch(const SharedPage& page, pid_t child, double hang_after_s) {
         if (auto text = the_watch.hang()) {
             const double seconds = now_s() - start;
             kill(child, SIGKILL);
-            waitpid(child, &status, 0);
+            reap(child);
             return {Ending::kHung, 0, *text, seconds};
         }
         const timespec pause{.tv_sec = 0, .tv_nsec = static_cast<long>(kLookEvery * 1e9)};
