@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <set>
 #include <vector>
 
@@ -48,17 +49,18 @@ TEST(LargeRun, UsableBytesAreWholePages) {
 TEST(LargeRun, ObjectsDoNotOverlap) {
     in_fresh_process([] {
         ASSERT_TRUE(the_arena.open());
-        std::vector<std::pair<char*, size_t>> objects;
-        for (size_t i = 0; i < 24; i++) {
-            size_t bytes = kMiB + i * 300000;
-            objects.emplace_back(static_cast<char*>(allocate_large(bytes, 16).start), bytes);
-            if (i % 5 == 4) free_block(objects[i - 2].first), objects.erase(objects.end() - 3), objects.shrink_to_fit();
-            if (objects.size() <= i) objects.resize(i + 1);
-        }
-        std::erase_if(objects, [](const auto& object) { return object.first == nullptr; });
-        std::sort(objects.begin(), objects.end());
-        for (size_t i = 1; i < objects.size(); i++) {
-            EXPECT_LE(objects[i - 1].first + objects[i - 1].second, objects[i].first);
+        std::map<char*, size_t> objects;
+        for (size_t i = 0; i < 40; i++) {
+            size_t bytes = kMiB + 1 + i * 300000;
+            char* block = static_cast<char*>(allocate_large(bytes, 16).start);
+            ASSERT_NE(block, nullptr);
+            objects[block] = bytes;
+            if (i % 3 == 2) free_block(objects.begin()->first), objects.erase(objects.begin());
+            char* end = nullptr;
+            for (auto [start, length] : objects) {
+                EXPECT_LE(end, start);
+                end = start + length;
+            }
         }
     });
 }
@@ -118,8 +120,8 @@ TEST(LargeRun, AlignsBeyondAVirtualSpan) {
                         static_cast<char*>(object.start)[0] = 1;
                         static_cast<char*>(object.start)[bytes - 1] = 1;
                     }
-                    size_t apart = static_cast<size_t>(
-                        std::abs(static_cast<char*>(a.start) - static_cast<char*>(b.start)));
+                    size_t apart =
+                        static_cast<size_t>(std::abs(static_cast<char*>(a.start) - static_cast<char*>(b.start)));
                     EXPECT_GE(apart, bytes);
                     free_block(a.start);
                     free_block(b.start);

@@ -9,6 +9,7 @@ import argparse
 import functools
 import os
 import shutil
+import signal
 import sys
 import tempfile
 
@@ -33,6 +34,8 @@ OWN_CLIENT = {'urcu': urcu.urcu, 'urcu-signals': urcu.urcu_signals}
 
 def run(arguments, case):
     long = os.environ.get('RTSPAN_LONG', '0') not in ('', '0')
+    # A test runner's time limit: end through the finally clauses, which end all processes below this one.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit('terminated'))
     scratch = tempfile.mkdtemp(prefix='real_programs.', dir=arguments.scratch)
     try:
         box = sandbox.Sandbox(os.path.realpath(arguments.library), scratch, 1700 if long else 280, long)

@@ -88,7 +88,12 @@ void Worker::unleash(uint64_t within) {
     pthread_sigmask(SIG_UNBLOCK, &storm_signals, nullptr);
 }
 
-void Worker::leave() { report_->phases[0].store(Phase::kThreadExit, std::memory_order_relaxed); }
+void Worker::leave() {
+    report_->phases[0].store(Phase::kThreadExit, std::memory_order_relaxed);
+    // ThreadSanitizer takes its own state of the thread down in the last round of key destructors: no atomic operation
+    // may follow, in a handler or in a destructor for what a handler allocated.
+    if (kThreadSanitizer) pthread_sigmask(SIG_BLOCK, &storm_signals, nullptr);
+}
 
 void Worker::delete_timers() {
     for (timer_t timer : timers_) timer_delete(timer);

@@ -1,0 +1,276 @@
+#include "sync/hazard_stack.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <numeric>
+#include <random>
+#include <set>
+#include <vector>
+
+#include "os/threads_test.h"
+
+namespace rtspan {
+namespace {
+
+constexpr uint32_t kElements = 256;
+
+// The elements' links, with a place to stop a popper: between its load of a link and the CAS on head.
+class Links {
+  public:
+    class Cell {
+      public:
+        uint64_t load(Order order) const {
+            uint64_t link = link_.load(order);
+            if (hook) hook();
+            return link;
+        }
+        void store(uint64_t link, Order order) { link_.store(link, order); }
+
+      private:
+        Atomic<uint64_t> link_;
+    };
+
+    static Cell& of(uint32_t index) { return cells[index]; }
+
+    // Calls `what` once, at the calling thread's next load of a link.
+    static void stop_once(std::function<void()> what) {
+        hook = [what = std::move(what)] {
+            auto call = what;
+            hook = nullptr;
+            call();
+        };
+    }
+
+    static inline thread_local std::function<void()> hook;
+    static inline Cell cells[kElements];
+};
+
+using Stack = HazardStack<Links>;
+constexpr uint32_t kNone = Stack::kNone;
+
+std::vector<uint32_t> drained(Stack& stack) {
+    std::vector<uint32_t> elements;
+    for (uint32_t index; (index = stack.pop()) != kNone && elements.size() <= kElements;) elements.push_back(index);
+    return elements;
+}
+
+using Elements = std::vector<uint32_t>;
+
+void in_another_thread(std::function<void()> what) { std::thread(std::move(what)).join(); }
+
+TEST(HazardStack, last_in_first_out) {
+    Stack stack;
+    EXPECT_TRUE(stack.looks_empty());
+    EXPECT_EQ(stack.pop(), kNone);
+    for (uint32_t i : {0u, 7u, 3u}) stack.push(i);
+    EXPECT_FALSE(stack.looks_empty());
+    EXPECT_EQ(stack.pop(), 3u);
+    stack.push(5);
+    EXPECT_EQ(drained(stack), (Elements{5, 7, 0}));
+    EXPECT_TRUE(stack.looks_empty());
+}
+
+TEST(HazardStack, agrees_with_a_vector) {
+    Stack stack;
+    Elements model, out(kElements);
+    std::iota(out.begin(), out.end(), 0u);
+    std::mt19937 random(1);
+    for (int i = 0; i < 50'000; i++) {
+        // Tends to grow, then to shrink, by turns.
+        if (random() % 10 < (i / 500 % 2 == 0 ? 6u : 4u) && !out.empty()) {
+            std::swap(out.back(), out[random() % out.size()]);
+            stack.push(out.back());
+            model.push_back(out.back());
+            out.pop_back();
+        } else if (model.empty()) {
+            ASSERT_EQ(stack.pop(), kNone);
+        } else {
+            ASSERT_EQ(stack.pop(), model.back());
+            out.push_back(model.back());
+            model.pop_back();
+        }
+    }
+}
+
+// The ABA schedule: a popper has read that 0 lies on 1; then 0 and 1 are popped, and 0 comes back, on 2. Taking 0 now
+// and making 1 the head would give 1 out twice. So 0 is parked with the popper, who takes what else there is.
+void stopped_popper(const std::function<void(std::function<void()>)>& run_others) {
+    Stack stack;
+    for (uint32_t i : {3u, 2u, 1u, 0u}) stack.push(i);
+    Links::stop_once([&] {
+        run_others([&] {
+            EXPECT_EQ(stack.pop(), 0u);
+            EXPECT_EQ(stack.pop(), 1u);
+            stack.push(0);
+            EXPECT_EQ(stack.pop(), 2u) << "0 is parked, not in the stack";
+            stack.push(2);
+        });
+    });
+    EXPECT_EQ(stack.pop(), 2u);
+    EXPECT_EQ(Links::hook, nullptr) << "the popper was stopped";
+    EXPECT_EQ(drained(stack), (Elements{0, 3})) << "0 was rescued; 1 is in the others' hands";
+}
+
+TEST(HazardStack, a_stopped_popper_is_not_fooled_by_another_thread) { stopped_popper(in_another_thread); }
+TEST(HazardStack, an_interrupted_popper_is_not_fooled_by_a_handler) {
+    stopped_popper([](const std::function<void()>& others) { others(); });
+}
+
+// The element comes back when the stack is otherwise empty: the popper finds nothing, but what is parked is not lost.
+TEST(HazardStack, what_is_parked_when_the_stack_runs_empty_is_rescued) {
+    Stack stack;
+    stack.push(0);
+    Links::stop_once([&] {
+        in_another_thread([&] {
+            EXPECT_EQ(stack.pop(), 0u);
+            stack.push(0);
+            EXPECT_EQ(stack.pop(), kNone) << "parked";
+        });
+    });
+    uint32_t popped = stack.pop();
+    Elements rest = drained(stack);
+    if (popped != kNone) rest.push_back(popped);
+    EXPECT_EQ(rest, Elements{0});
+}
+
+// A popper that names another element now still has the first one parked: parking the second pushes the first out.
+TEST(HazardStack, parking_an_element_releases_the_one_parked_before) {
+    Stack stack;
+    for (uint32_t i : {2u, 1u, 0u}) stack.push(i);
+    Links::stop_once([&] {
+        in_another_thread([&] {
+            EXPECT_EQ(stack.pop(), 0u);
+            stack.push(0);  // parked
+        });
+        Links::stop_once([&] {  // the popper names 1 by now
+            in_another_thread([&] {
+                EXPECT_EQ(stack.pop(), 1u);
+                stack.push(1);  // parked in place of 0, which is nobody's hazard any more
+                EXPECT_EQ(stack.pop(), 0u);
+                EXPECT_EQ(stack.pop(), 2u);
+                EXPECT_EQ(stack.pop(), kNone);
+                stack.push(2);
+            });
+        });
+    });
+    EXPECT_EQ(stack.pop(), 2u);
+    EXPECT_EQ(drained(stack), Elements{1});
+}
+
+// Two poppers name the same element: it moves from one's cell to the other's, not back to the stack too early.
+TEST(HazardStack, an_element_named_twice_stays_out_until_both_are_done) {
+    Stack stack;
+    for (uint32_t i : {3u, 2u, 1u, 0u}) stack.push(i);
+    Links::stop_once([&] {      // the first has named 0
+        Links::stop_once([&] {  // so has the second
+            in_another_thread([&] {
+                EXPECT_EQ(stack.pop(), 0u);
+                stack.push(0);
+            });
+        });
+        EXPECT_EQ(stack.pop(), 1u);
+        EXPECT_EQ(stack.pop(), 2u) << "the first still names 0";
+    });
+    EXPECT_EQ(stack.pop(), 3u);
+    EXPECT_EQ(drained(stack), Elements{0});
+}
+
+// While one popper is stopped, the others go on with all but the one element that it names.
+TEST(HazardStack, a_stopped_popper_pins_one_element_and_stops_nobody) {
+    constexpr uint32_t kCount = 40;
+    Stack stack;
+    for (uint32_t i = 0; i < kCount; i++) stack.push(i);
+    Links::stop_once([&] {
+        in_another_thread([&] {
+            for (int round = 0; round < 100; round++) {
+                Elements out = drained(stack);
+                ASSERT_EQ(out.size(), round == 0 ? kCount : kCount - 1);
+                for (uint32_t index : out) stack.push(index);
+            }
+        });
+    });
+    Elements all = {stack.pop()};
+    for (uint32_t index : drained(stack)) all.push_back(index);
+    EXPECT_EQ(std::set<uint32_t>(all.begin(), all.end()).size(), kCount);
+    EXPECT_EQ(all.size(), kCount);
+}
+
+// Handlers over handlers, each in a pop of its own: 64 have a slot, the next finds none and says so.
+TEST(HazardStack, sixty_four_pops_at_once_have_a_slot) {
+    constexpr int kSlots = 64;
+    Stack stack;
+    for (int round = 0; round < 3; round++) {
+        for (uint32_t i = 0; i < kElements; i++) stack.push(i);
+        Elements popped;
+        int deepest = 0;
+        std::function<void(int)> pop_at_depth = [&](int depth) {
+            deepest = std::max(deepest, depth);
+            Links::stop_once([&, depth] { pop_at_depth(depth + 1); });
+            popped.push_back(stack.pop());
+            Links::hook = nullptr;
+        };
+        pop_at_depth(1);
+        EXPECT_EQ(deepest, kSlots + 1);
+        ASSERT_EQ(popped.size(), size_t{kSlots + 1});
+        EXPECT_EQ(popped[0], kNone) << "the deepest has no slot";
+        EXPECT_EQ(popped[1], kElements - 1) << "nobody came between";
+        for (uint32_t index : drained(stack)) popped.push_back(index);
+        EXPECT_EQ(popped.size(), kElements + 1);
+        EXPECT_EQ(std::set<uint32_t>(popped.begin() + 1, popped.end()).size(), kElements);
+    }
+}
+
+// Threads pop and push with few elements, so that the same ones come back all the time. Nobody else may have what one
+// popped; at the end all are there. `kStops`: poppers give way between link and CAS, which makes ABA schedules common.
+void exact_accounting(uint32_t elements, bool stops) {
+    constexpr int kThreads = 4, kRounds = 20'000;
+    Stack stack;
+    std::atomic<int> holders[kElements] = {};
+    uint64_t contents[kElements] = {};  // written by who has the element: ThreadSanitizer sees it handed over
+    for (uint32_t i = 0; i < elements; i++) stack.push(i);
+    std::atomic<int> twice{0};
+    std::atomic<uint64_t> pops{0}, sum{0};
+    run_threads(kThreads, [&](int thread) {
+        std::mt19937 random(static_cast<unsigned>(thread));
+        Elements mine;
+        for (int i = 0; i < kRounds; i++) {
+            if (stops && random() % 16 == 0) {
+                Links::hook = [] { std::this_thread::yield(); };
+            }
+            if (random() % 2 == 0) {
+                uint32_t index = stack.pop();
+                if (index != kNone) {
+                    twice += holders[index].fetch_add(1) != 0;
+                    contents[index]++;
+                    mine.push_back(index);
+                    pops++;
+                }
+            } else if (!mine.empty()) {
+                std::swap(mine.back(), mine[random() % mine.size()]);
+                holders[mine.back()].fetch_sub(1, std::memory_order_relaxed);
+                stack.push(mine.back());
+                mine.pop_back();
+            }
+            Links::hook = nullptr;
+        }
+        for (uint32_t index : mine) {
+            holders[index].fetch_sub(1, std::memory_order_relaxed);
+            stack.push(index);
+        }
+    });
+    EXPECT_EQ(twice.load(), 0);
+    EXPECT_GT(pops.load(), uint64_t{elements});
+    Elements all = drained(stack);
+    EXPECT_EQ(all.size(), elements);
+    EXPECT_EQ(std::set<uint32_t>(all.begin(), all.end()).size(), elements);
+    EXPECT_EQ(std::accumulate(contents, contents + kElements, uint64_t{0}), pops.load());
+}
+
+TEST(HazardStackConcurrent, exact_with_two_elements) { exact_accounting(2, false); }
+TEST(HazardStackConcurrent, exact_with_four_elements_and_slow_poppers) { exact_accounting(4, true); }
+TEST(HazardStackConcurrent, exact_with_many_elements) { exact_accounting(kElements, false); }
+TEST(HazardStackConcurrent, exact_with_many_elements_and_slow_poppers) { exact_accounting(kElements, true); }
+
+}  // namespace
+}  // namespace rtspan
