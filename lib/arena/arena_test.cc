@@ -270,9 +270,10 @@ TEST(ArenaConcurrent, exhausted_by_many_at_once) {
     }
 }
 
-// In a child: `room` bytes of address space more than it has; then the arena must have `expected` bytes, and work.
-// 77: this system does not limit a process so (QEMU).
-void open_within(size_t room, size_t expected) {
+// In a child that has `ballast` bytes of address space, and is allowed `room` bytes more than it has: the arena must
+// have `expected` bytes, and work. 77: this system does not limit a process so (QEMU).
+void open_within(size_t room, size_t expected, size_t ballast) {
+    if (ballast != 0 && os::reserve(ballast) == nullptr) _exit(5);
     rlimit limit = {};
     rlim_t most = address_space_used() + room;
     limit.rlim_cur = limit.rlim_max = most;
@@ -297,18 +298,19 @@ bool succeeded_or_unlimited(int status) {
 }
 
 TEST(ArenaDeathTest, halved_until_the_kernel_grants_it) {
-    EXPECT_EXIT(open_within(1030 * kMiB, 1024 * kMiB), succeeded_or_unlimited, "");
-    EXPECT_EXIT(open_within(1000 * kMiB, 512 * kMiB), succeeded_or_unlimited, "");
-    EXPECT_EXIT(open_within(20 * kMiB, 16 * kMiB), succeeded_or_unlimited, "");
-    EXPECT_EXIT(open_within(15 * kMiB, 0), succeeded_or_unlimited, "") << "less than 16 MiB is no arena";
+    constexpr size_t kBallast = 4096 * kMiB;  // so that half of the limit is far above the room
+    EXPECT_EXIT(open_within(1030 * kMiB, 1024 * kMiB, kBallast), succeeded_or_unlimited, "");
+    EXPECT_EXIT(open_within(1000 * kMiB, 512 * kMiB, kBallast), succeeded_or_unlimited, "");
+    EXPECT_EXIT(open_within(20 * kMiB, 16 * kMiB, kBallast), succeeded_or_unlimited, "");
+    EXPECT_EXIT(open_within(15 * kMiB, 0, kBallast), succeeded_or_unlimited, "") << "less than 16 MiB is no arena";
 }
 
 // With much room, half of the limit is left to others.
 TEST(ArenaDeathTest, at_most_half_of_the_limit_is_asked_for) {
     size_t used = address_space_used();
     if (used > 512 * kMiB) GTEST_SKIP() << "a sanitizer's process: the limit is far above what there is room for";
-    EXPECT_EXIT(open_within(4096 * kMiB - used, 2048 * kMiB), succeeded_or_unlimited, "");
-    EXPECT_EXIT(open_within(4095 * kMiB - used, 1024 * kMiB), succeeded_or_unlimited, "");
+    EXPECT_EXIT(open_within(4096 * kMiB - used, 2048 * kMiB, 0), succeeded_or_unlimited, "");
+    EXPECT_EXIT(open_within(4095 * kMiB - used, 1024 * kMiB, 0), succeeded_or_unlimited, "");
 }
 
 }  // namespace

@@ -24,7 +24,12 @@ void* realloc(void* block, size_t size) {
     }
     size_t usable = usable_bytes(block);
     if (resize_in_place(block, usable, size)) return block;
+    int before = errno;
     void* next = allocate(size);
+    if (next == nullptr && size <= usable) {
+        errno = before;  // smaller is never a failure
+        return block;
+    }
     if (next == nullptr) return nullptr;
     memcpy(next, block, usable < size ? usable : size);
     deallocate(block);

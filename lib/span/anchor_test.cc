@@ -108,7 +108,8 @@ TEST(Anchor, taken_leaves_no_list_and_another_version) {
 
 TEST(Anchor, left_is_private_and_floating) {
     for_every_anchor([](Fields f) {
-        EXPECT_EQ(f.anchor().left().raw(), f.with_shared(false).with_state(SpanState::floating).with_next_version().raw());
+        EXPECT_EQ(f.anchor().left().raw(),
+                  f.with_shared(false).with_state(SpanState::floating).with_next_version().raw());
     });
 }
 

@@ -76,7 +76,7 @@ inline uint64_t* rseq_cs_of_thread() {
         "addl %k[head], %k[link]\n\t"
         "jmp 6f\n"
         "5:\n\t"
-        "movl (%[block], %[head]), %k[link]\n"
+        "movl (%[block]), %k[link]\n"
         "6:\n\t"
         "andq %[count_mask], %[word]\n\t"  // sign-extended: clears the head alone
         "addq %[head], %[block]\n\t"

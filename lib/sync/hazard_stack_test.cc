@@ -2,12 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <numeric>
 #include <random>
 #include <set>
 #include <vector>
 
+#include "os/stepper_test.h"
 #include "os/threads_test.h"
 
 namespace rtspan {
@@ -25,7 +27,10 @@ class Links {
             if (hook) hook();
             return link;
         }
-        void store(uint64_t link, Order order) { link_.store(link, order); }
+        void store(uint64_t link, Order order) {
+            if (store_hook) store_hook();
+            link_.store(link, order);
+        }
 
       private:
         Atomic<uint64_t> link_;
@@ -43,6 +48,8 @@ class Links {
     }
 
     static inline thread_local std::function<void()> hook;
+    // As hook, but before the caller's store of a link.
+    static inline thread_local std::function<void()> store_hook;
     static inline Cell cells[kElements];
 };
 
@@ -221,16 +228,140 @@ TEST(HazardStack, sixty_four_pops_at_once_have_a_slot) {
     }
 }
 
+#if RTSPAN_CAN_STEP
+// Two threads, 0 and 1, that run by turns; where one has ended, the other runs on.
+class Turns {
+  public:
+    void wait_for(int me) const {
+        while (turn_ != me && !ended_[1 - me]) std::this_thread::yield();
+    }
+    void give_way(int me) {
+        turn_ = 1 - me;
+        wait_for(me);
+    }
+    void end(int me) { ended_[me] = true; }
+
+  private:
+    std::atomic<int> turn_{0};
+    std::atomic<bool> ended_[2] = {};
+};
+
+void expect_each_once(Stack& stack, Elements in_hand, uint32_t count, uint64_t n) {
+    for (uint32_t index : drained(stack)) in_hand.push_back(index);
+    std::sort(in_hand.begin(), in_hand.end());
+    Elements expected(count);
+    std::iota(expected.begin(), expected.end(), 0u);
+    ASSERT_EQ(in_hand, expected) << "stopped behind instruction " << n;
+}
+
+// The popper names 0. While the other thread pushes 0, at each instruction in turn, the popper's call ends: it must
+// find what was parked, or the pusher must take it back.
+TEST(HazardStackStepped, a_popper_that_ends_during_a_push) {
+    bool stopped = true;
+    for (uint64_t n = 1; stopped; n++) {
+        Stack stack;
+        for (uint32_t i : {1u, 0u}) stack.push(i);
+        Turns turns;
+        Elements in_hand;
+        std::thread popper([&] {
+            turns.wait_for(1);
+            Links::stop_once([&] { turns.give_way(1); });
+            in_hand.push_back(stack.pop());
+            turns.end(1);
+        });
+        turns.give_way(0);
+        EXPECT_EQ(stack.pop(), 0u);
+        stopped = Stepper::run(
+            n, [&] { stack.push(0); }, [&] { turns.give_way(0); });
+        turns.end(0);
+        popper.join();
+        expect_each_once(stack, in_hand, 2, n);
+    }
+}
+
+// As above, but another element is parked with the popper already, and the popper goes on to a third one: the pusher
+// takes its own back, and owes the stack the one that it has displaced.
+TEST(HazardStackStepped, a_popper_that_goes_on_during_a_push_while_it_has_another_element_parked) {
+    bool stopped = true;
+    for (uint64_t n = 1; stopped; n++) {
+        Stack stack;
+        for (uint32_t i : {3u, 2u, 1u, 0u}) stack.push(i);
+        Turns turns;
+        Elements in_hand;
+        std::thread popper([&] {
+            turns.wait_for(1);
+            Links::hook = [&] { turns.give_way(1); };
+            in_hand.push_back(stack.pop());
+            Links::hook = nullptr;
+            turns.end(1);
+        });
+        turns.give_way(0);  // it names 0
+        EXPECT_EQ(stack.pop(), 0u);
+        stack.push(0);
+        turns.give_way(0);  // it names 1, and 0 is parked
+        EXPECT_EQ(stack.pop(), 1u);
+        stopped = Stepper::run(
+            n, [&] { stack.push(1); }, [&] { turns.give_way(0); });
+        turns.end(0);
+        popper.join();
+        expect_each_once(stack, in_hand, 4, n);
+    }
+}
+
+// The popper is stopped at each instruction in turn. The other thread pops 0 and 1, and stops in its push of 0, behind
+// its look at the names; the popper goes on until it has read a link; the push is done; the popper goes on.
+TEST(HazardStackStepped, a_name_that_comes_too_late) {
+    bool stopped = true;
+    for (uint64_t n = 1; stopped; n++) {
+        Stack stack;
+        for (uint32_t i : {3u, 2u, 1u, 0u}) stack.push(i);
+        Turns turns;
+        Elements in_hand, others;
+        std::thread other([&] {
+            turns.wait_for(1);
+            uint32_t back = stack.pop();
+            others.push_back(stack.pop());
+            Links::store_hook = [&] {
+                Links::store_hook = nullptr;
+                turns.give_way(1);
+            };
+            stack.push(back);
+            Links::store_hook = nullptr;
+            turns.end(1);
+        });
+        bool has_begun = false;
+        auto body = [&] {
+            Links::hook = [&] {
+                if (!has_begun) return;
+                Stepper::set_trap_flag(false);
+                turns.give_way(0);
+            };
+            uint32_t index = stack.pop();
+            Links::hook = nullptr;
+            in_hand.push_back(index);
+        };
+        stopped = Stepper::run(n, body, [&] {
+            has_begun = true;
+            turns.give_way(0);
+        });
+        turns.end(0);
+        other.join();
+        in_hand.insert(in_hand.end(), others.begin(), others.end());
+        expect_each_once(stack, in_hand, 4, n);
+    }
+}
+#endif
+
 // Threads pop and push with few elements, so that the same ones come back all the time. Nobody else may have what one
 // popped; at the end all are there. `kStops`: poppers give way between link and CAS, which makes ABA schedules common.
 void exact_accounting(uint32_t elements, bool stops) {
-    constexpr int kThreads = 4, kRounds = 20'000;
+    constexpr int kThreads = 4, kRounds = 100'000;
     Stack stack;
     std::atomic<int> holders[kElements] = {};
     uint64_t contents[kElements] = {};  // written by who has the element: ThreadSanitizer sees it handed over
     for (uint32_t i = 0; i < elements; i++) stack.push(i);
     std::atomic<int> twice{0};
-    std::atomic<uint64_t> pops{0}, sum{0};
+    std::atomic<uint64_t> pops{0};
     run_threads(kThreads, [&](int thread) {
         std::mt19937 random(static_cast<unsigned>(thread));
         Elements mine;

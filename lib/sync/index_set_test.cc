@@ -2,12 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <random>
 #include <set>
 #include <vector>
 
+#include "os/stepper_test.h"
 #include "os/threads_test.h"
 
 namespace rtspan {
@@ -214,10 +216,93 @@ TEST_F(IndexSetTest, room_is_made_by_many_at_once) {
     }
 }
 
+#if RTSPAN_CAN_STEP
+// At every instruction of `stepped`, a handler runs `handler`. Then what has not been taken must be a member, and take
+// must find all members, without a further put. Numbers 0 and `spread` are what they work on; 0 is in at first.
+void interrupt_everywhere(const std::function<void(IndexSet&, uint32_t)>& stepped,
+                          const std::function<void(IndexSet&, uint32_t)>& handler,
+                          const std::set<uint32_t>& left_at_the_end) {
+    for (uint32_t spread : {1u, 64u, 4096u, 1u << 18}) {
+        Nodes nodes;
+        IndexSet set;
+        for (uint32_t i : {0u, 1u}) ASSERT_TRUE(set.ensure(i * spread, nodes.allocator()));
+        bool stopped = true;
+        for (uint64_t n = 1; stopped; n++) {
+            set.put(0);
+            stopped = Stepper::run(
+                n, [&] { stepped(set, spread); }, [&] { handler(set, spread); });
+            if (!stopped) handler(set, spread);
+            for (uint32_t number : {0u, 1u}) {
+                ASSERT_EQ(set.contains(number * spread), left_at_the_end.contains(number))
+                    << number << ", spread " << spread << ", stopped behind instruction " << n;
+            }
+            for (uint32_t number : left_at_the_end) {
+                ASSERT_EQ(set.take(), number * spread) << "spread " << spread << ", stopped behind instruction " << n;
+            }
+            ASSERT_EQ(set.take(), IndexSet::kNone);
+        }
+    }
+}
+
+TEST(IndexSetStepped, a_put_during_a_remove_is_not_hidden) {
+    interrupt_everywhere([](IndexSet& set, uint32_t) { set.remove(0); },
+                         [](IndexSet& set, uint32_t spread) { set.put(spread); }, {1});
+}
+
+TEST(IndexSetStepped, a_put_during_a_take_is_not_hidden) {
+    interrupt_everywhere([](IndexSet& set, uint32_t) { set.take(); },
+                         [](IndexSet& set, uint32_t spread) { set.put(spread); }, {1});
+}
+
+TEST(IndexSetStepped, a_remove_during_a_put_hides_nothing) {
+    interrupt_everywhere([](IndexSet& set, uint32_t spread) { set.put(spread); },
+                         [](IndexSet& set, uint32_t) { set.remove(0); }, {1});
+}
+
+TEST(IndexSetStepped, a_take_during_a_remove_leaves_nothing) {
+    interrupt_everywhere([](IndexSet& set, uint32_t) { set.remove(0); }, [](IndexSet& set, uint32_t) { set.take(); },
+                         {});
+}
+
+// The take meets only hints that lead nowhere, and clears them.
+TEST(IndexSetStepped, a_put_during_a_take_that_repairs_is_not_hidden) {
+    for (uint32_t place : {0u, 1u}) {
+        bool stopped = true;
+        for (uint64_t n = 1; stopped; n++) {
+            Nodes nodes;
+            IndexSet set;
+            ASSERT_TRUE(set.ensure(0, nodes.allocator()));
+            set.put(0);
+            ASSERT_TRUE(set.remove(0));
+            set.put(64);
+            if (place == 0) {
+                nodes.summary(1).fetch_or(1, relaxed);  // the leaf's hint for word 0
+                ASSERT_TRUE(set.remove(64));
+                nodes.summary(1).fetch_or(1, relaxed);
+                nodes.summary(0).fetch_or(1, relaxed);
+                set.put(64);
+                ASSERT_TRUE(set.remove(64));
+            } else {
+                nodes.summary(1).store(0, relaxed);  // the branch's hint for the leaf
+                ASSERT_TRUE(set.remove(64));
+                nodes.summary(0).fetch_or(1, relaxed);
+            }
+            uint32_t taken = IndexSet::kNone;
+            stopped = Stepper::run(
+                n, [&] { taken = set.take(); }, [&] { set.put(1); });
+            if (!stopped) set.put(1);
+            uint32_t left = set.take();
+            ASSERT_TRUE((taken == 1) != (left == 1)) << "stopped behind instruction " << n;
+        }
+    }
+}
+
+#endif
+
 // Each number is put only by who has it in hand, so every put has exactly one take or remove that gets it.
 // `spread` says how the numbers lie: in one word, in words of one leaf, in leaves, in branches.
 void exact_accounting(uint32_t spread) {
-    constexpr int kThreads = 4, kRounds = 15'000;
+    constexpr int kThreads = 4, kRounds = 100'000;
     constexpr uint32_t kNumbers = 64;
     Nodes nodes;
     IndexSet set;
