@@ -7,6 +7,7 @@
 #include <random>
 #include <vector>
 
+#include "os/stepper_test.h"
 #include "os/threads_test.h"
 
 namespace rtspan {
@@ -92,6 +93,36 @@ void fill_until_windows_are_full(MappedTable& table, uint64_t stride) {
 TEST_F(MappedTest, adjacent_pages_until_windows_are_full) { fill_until_windows_are_full(*table_, 1); }
 TEST_F(MappedTest, objects_of_2_mib_until_windows_are_full) { fill_until_windows_are_full(*table_, 512); }
 TEST_F(MappedTest, objects_of_1_gib_until_windows_are_full) { fill_until_windows_are_full(*table_, 512 * 512); }
+
+#if RTSPAN_CAN_STEP
+// At every instruction of an insert a handler inserts so many that some want the same slot.
+TEST_F(MappedTest, stepped_inserts_share_no_slot) {
+    constexpr uint64_t kOthers = 8192;
+    bool stopped = true;
+    for (uint64_t n = 1; stopped; n++) {
+        auto insert_others = [&] {
+            for (uint64_t i = 1; i <= kOthers; i++) table_->insert(page(i), i + 1);
+        };
+        stopped = Stepper::run(
+            n, [&] { table_->insert(page(0), 1); }, insert_others);
+        if (!stopped) insert_others();
+        for (uint64_t i = 0; i <= kOthers; i++) ASSERT_EQ(table_->remove(page(i)), i + 1) << "instruction " << n;
+    }
+}
+
+TEST_F(MappedTest, stepped_removes_of_one_entry_have_one_winner) {
+    bool stopped = true;
+    for (uint64_t n = 1; stopped; n++) {
+        ASSERT_TRUE(table_->insert(page(0), 5));
+        size_t first = 0, second = 0;
+        stopped = Stepper::run(
+            n, [&] { first = table_->remove(page(0)); }, [&] { second = table_->remove(page(0)); });
+        if (!stopped) second = table_->remove(page(0));
+        ASSERT_EQ(first + second, 5u) << "instruction " << n;
+        ASSERT_EQ(table_->find(page(0)), 0u);
+    }
+}
+#endif
 
 TEST_F(MappedTest, of_many_who_remove_an_entry_one_gets_it) {
     constexpr int kThreads = 4;

@@ -8,6 +8,7 @@
 #include <random>
 #include <vector>
 
+#include "os/stepper_test.h"
 #include "os/threads_test.h"
 
 namespace rtspan {
@@ -26,7 +27,7 @@ bool holds_only(const Piece& piece, unsigned char value) {
 // Pieces of the test's own region; of the arena, the process's one, some spans stay taken.
 class MetadataTest : public testing::Test {
   protected:
-    void SetUp() override { ASSERT_TRUE(the_arena.open(size_t{1} << 30)); }
+    void SetUp() override { ASSERT_TRUE(the_arena.open(size_t{4} << 30)); }
 
     Piece allocate(size_t bytes, unsigned char mark) {
         return {static_cast<unsigned char*>(metadata_.allocate(bytes)), bytes, mark};
@@ -92,6 +93,40 @@ TEST_F(MetadataTest, many_threads_get_disjoint_zeroed_pieces) {
     }
 }
 
+#if RTSPAN_CAN_STEP
+// At every instruction of an allocation a handler allocates, too.
+TEST_F(MetadataTest, stepped_allocations_are_disjoint) {
+    allocate(64, 1);
+    bool stopped = true;
+    for (uint64_t n = 1; stopped; n++) {
+        char *first = nullptr, *second = nullptr;
+        auto handler = [&] { second = static_cast<char*>(metadata_.allocate(64)); };
+        stopped = Stepper::run(
+            n, [&] { first = static_cast<char*>(metadata_.allocate(64)); }, handler);
+        if (!stopped) handler();
+        ASSERT_TRUE(first + 64 == second || second + 64 == first) << "instruction " << n;
+    }
+}
+
+// The same where both need a fresh span: the one taken in vain serves the next who needs one.
+TEST_F(MetadataTest, stepped_allocations_waste_no_span) {
+    bool stopped = true;
+    for (uint64_t n = 1; stopped; n++) {
+        Metadata metadata;
+        uint64_t before = the_arena.frontier();
+        char *first = nullptr, *second = nullptr;
+        auto handler = [&] { second = static_cast<char*>(metadata.allocate(64)); };
+        stopped = Stepper::run(
+            n, [&] { first = static_cast<char*>(metadata.allocate(64)); }, handler);
+        if (!stopped) handler();
+        ASSERT_TRUE(first + 64 == second || second + 64 == first) << "instruction " << n;
+        // More than the first span has room for.
+        for (int i = 0; i < 4; i++) ASSERT_NE(metadata.allocate(kVirtualSpanSize / 4), nullptr);
+        ASSERT_EQ(the_arena.frontier(), before + 2) << "instruction " << n;
+    }
+}
+#endif
+
 // What a thread took from the arena for nothing serves the next who needs a span.
 TEST_F(MetadataTest, spans_taken_in_vain_are_kept_for_later) {
     constexpr int kThreads = 2, kPieces = 400;
@@ -107,7 +142,7 @@ TEST_F(MetadataTest, spans_taken_in_vain_are_kept_for_later) {
 // In a child, for it uses up the arena.
 TEST(MetadataDeathTest, null_when_the_arena_is_exhausted) {
     auto exhaust = [] {
-        if (!the_arena.open(size_t{1} << 30)) _exit(1);
+        if (!the_arena.open(size_t{4} << 30)) _exit(1);
         Metadata metadata;
         uint64_t pieces = 0;
         uint64_t left = the_arena.spans() - the_arena.frontier();

@@ -427,7 +427,7 @@ TEST(Exhaustion, OfTheProcessesAddressSpace) {
 TEST(Misuse, EndsTheProgramWithAMessage) {
     in_fresh_process([] {
         int variable = 0;
-        EXPECT_DEATH(rtspan_free(hidden(&variable)), "^rtspan: free: not a block of rtspan's: 0x[0-9a-f]+\n$");
+        EXPECT_DEATH(rtspan_free(hidden(&variable)), "^rtspan: free: not a block of rtspan's: 0x[0-9a-f]+\n");
         EXPECT_DEATH(rtspan_free(hidden(reinterpret_cast<void*>(16))), "rtspan: free: not a block of rtspan's: 0x10\n");
         char* large = static_cast<char*>(rtspan_malloc(3 * kMiB));
         EXPECT_DEATH(rtspan_free(hidden(large + 1)), "^rtspan: free: not the start of a large object: 0x");

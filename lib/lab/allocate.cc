@@ -82,6 +82,7 @@ void* allocate_slow(unsigned size_class) {
         }
         Span* next = acquire_span(lab, size_class);
         if (next == nullptr) {
+            if (slot.load(relaxed) != span) continue;  // a handler found one
             if (!is_real || span->anchor().count() == 0) return out_of_memory();
             span->refill(me);
             continue;

@@ -25,7 +25,11 @@ void release_span(Span* span, Anchor before, OwnerId owner, unsigned size_class)
 Span* claim(Span* span, OwnerId me, unsigned size_class, bool wanted_hot) {
     Anchor seen = span->anchor();
     for (;;) {
-        if (!seen.is(SpanState::reusable) || span->owner() != me || span->size_class() != size_class) return nullptr;
+        if (!seen.is(SpanState::reusable) || span->owner() != me || span->size_class() != size_class) {
+            // A helper or handler may have made it floating while a free of ours was under way.
+            evaluate(span);
+            return nullptr;
+        }
         bool ready = wanted_hot && seen.count() + span->local().count() > geometry(size_class).threshold;
         if (!span->try_transition(seen, seen.changed(ready ? SpanState::hot : SpanState::floating))) continue;
         if (ready) {
@@ -60,13 +64,13 @@ void evaluate(Span* span) {
         if (!seen.is(SpanState::floating) || sum <= g.threshold || !the_registry.is_active(owner)) return;
         if (!span->try_transition(seen, seen.changed(SpanState::reusable))) continue;
         publish(span);
-        return;
+        seen = span->anchor();
     }
 }
 
 void publish(Span* span) {
     for (;;) {
-        OwnerId owner = span->owner();
+        OwnerId owner = span->owner_to_publish_for();
         if (!span->anchor().is(SpanState::reusable) || !the_registry.is_active(owner)) return;
         IndexSet& set = the_registry.at(owner.lab())->reusable[span->size_class()];
         set.put(span->index());

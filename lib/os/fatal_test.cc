@@ -14,16 +14,16 @@ using testing::KilledBySignal;
 TEST(FatalDeathTest, says_what_and_where_then_aborts) {
     const void* where = reinterpret_cast<const void*>(uintptr_t{0x7f00dead0});
     EXPECT_EXIT(fatal("free: already free", where), KilledBySignal(SIGABRT),
-                "^rtspan: free: already free: 0x7f00dead0\n$");
+                "^rtspan: free: already free: 0x7f00dead0\n");
 }
 
 TEST(FatalDeathTest, without_an_address) {
-    EXPECT_EXIT(fatal("nothing to point at", nullptr), KilledBySignal(SIGABRT), "^rtspan: nothing to point at\n$");
+    EXPECT_EXIT(fatal("nothing to point at", nullptr), KilledBySignal(SIGABRT), "^rtspan: nothing to point at\n");
 }
 
 TEST(FatalDeathTest, a_message_too_long_is_cut_to_the_buffer) {
     std::string much(1000, 'm');
-    EXPECT_EXIT(fatal(much.c_str(), nullptr), KilledBySignal(SIGABRT), "^rtspan: m{248}$");
+    EXPECT_EXIT(fatal(much.c_str(), nullptr), KilledBySignal(SIGABRT), "^rtspan: m{248}([^m]|$)");
 }
 
 #ifdef NDEBUG

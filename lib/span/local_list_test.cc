@@ -9,6 +9,7 @@
 #include <random>
 #include <set>
 
+#include "os/stepper_test.h"
 #include "os/threads_test.h"
 #include "span/owned_span_test.h"
 
@@ -200,6 +201,56 @@ TEST_F(OwnedSpanTest, each_thread_has_a_sequence_word_of_its_own) {
 }
 #endif
 
+#if RTSPAN_CAN_STEP
+// At every instruction of a pop or a push a handler pops two blocks, and pushes one that it had and the first: without
+// a version, the word would be what the interrupted operation has seen, but the link another. (A sequence is aborted
+// whenever it is stopped, so its caller takes the other way then.)
+TYPED_TEST(LocalList, a_handler_at_every_instruction_loses_and_doubles_nothing) {
+    for (bool pushes : {false, true}) {
+        this->span = OwnedSpanTest::fresh_span();
+        bool stopped = true;
+        for (uint64_t n = 1; stopped; n++) {
+            this->open(class_of_size(160 << 10));
+            TypeParam way;
+            // Linked through the blocks, rather than by the bump mark.
+            std::vector<void*> out = this->pop_all();
+            size_t capacity = out.size();
+            for (int i = 0; i < 6; i++) {
+                cas_push(this->span, out.back());
+                out.pop_back();
+            }
+            out.reserve(64);
+            void *mine = nullptr, *theirs = nullptr;
+            if (pushes) mine = way.pop(this->slot);
+            void* extra = out.back();
+            out.pop_back();
+            auto handler = [&] {
+                void* first = way.pop(this->slot);
+                theirs = way.pop(this->slot);
+                way.push(this->span, extra);
+                way.push(this->span, first);
+            };
+            auto body = [&] {
+                if (pushes) {
+                    way.push(this->span, mine);
+                } else {
+                    mine = way.pop(this->slot);
+                }
+            };
+            stopped = Stepper::run(n, body, handler);
+            if (!stopped) handler();
+            if (!pushes) out.push_back(mine);
+            out.push_back(theirs);
+            for (void* block : this->pop_all()) out.push_back(block);
+            ASSERT_EQ(out.size(), capacity) << "instruction " << n;
+            ASSERT_EQ(std::set<void*>(out.begin(), out.end()).size(), capacity) << "instruction " << n;
+            Anchor seen = this->span->anchor();
+            ASSERT_TRUE(this->span->try_transition(seen, seen.emptied(SpanState::free)));
+        }
+    }
+}
+#endif
+
 // Signals hit a thread that pops and pushes; the handler, nested too, does so on the same span. Whoever pops a block
 // must be the only one to have it; at the end all are there. With `refills`, another thread frees some of the blocks
 // remotely, and both the interrupted code and the handler take the remote list when the local one is empty.
@@ -316,23 +367,16 @@ class Storm {
         if (depth_.fetch_add(1, relaxed) < 3) handler_body_(*this);
         depth_.fetch_sub(1, relaxed);
     }
-    // Pops two, pushes the first, keeps the second for later: the schedule that makes a CAS without a version succeed
-    // wrongly. By turns it pushes what it has kept.
+    // Pops two, pushes one it has kept and the first, keeps the second: the schedule that makes a CAS without a version
+    // succeed wrongly, for head and count are what they were.
     template <class Way>
     void in_handler(Way way) {
-        uint64_t turn = turns_.fetch_add(1, relaxed);
-        Atomic<void*>& cell = stash_[turn % kStash];
-        if (void* kept = cell.exchange(nullptr, relaxed); kept != nullptr) {
-            push(way, kept);
-            if (turn / kStash % 2 == 0) return;
-        }
+        Atomic<void*>& cell = stash_[turns_.fetch_add(1, relaxed) % kStash];
         void* a = pop(way, true);
         void* b = pop(way, true);
+        if (void* kept = cell.exchange(b, relaxed); kept != nullptr) push(way, kept);
         if (a != nullptr) push(way, a);
-        if (b == nullptr) return;
-        handler_pops_.fetch_add(1, relaxed);
-        void* former = cell.exchange(b, relaxed);
-        if (former != nullptr) push(way, former);
+        if (b != nullptr) handler_pops_.fetch_add(1, relaxed);
     }
 
     static inline Storm* running = nullptr;

@@ -69,6 +69,7 @@ inline uint64_t* rseq_cs_of_thread() {
         "movq %c[base](%[span]), %[block]\n\t"
         "movl %k[word], %k[head]\n\t"
         "andl %[head_mask], %k[head]\n\t"
+        "addq %[head], %[block]\n\t"
         "testb $1, %b[word]\n\t"
         "jz 5f\n\t"
         "movl %c[size](%[span]), %k[link]\n\t"  // bump: the link is the next block,
@@ -79,7 +80,6 @@ inline uint64_t* rseq_cs_of_thread() {
         "movl (%[block]), %k[link]\n"
         "6:\n\t"
         "andq %[count_mask], %[word]\n\t"  // sign-extended: clears the head alone
-        "addq %[head], %[block]\n\t"
         "leaq -%c[one](%[word], %[link]), %[word]\n\t"
         "movq %[word], %c[local](%[span])\n" RTSPAN_RSEQ_END("xorl %k[block], %k[block]")
         : [span] "=&r"(span), [word] "=&r"(word), [head] "=&r"(head), [link] "=&r"(link), [block] "=&r"(block)

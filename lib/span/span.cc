@@ -26,9 +26,18 @@ Span::RemotePush Span::remote_push(void* block) {
         if (seen.count() >= capacity) os::fatal("free: block is already free", block);
         Anchor next = seen.is(SpanState::hot) ? seen.pushed(offset) : seen.announced(offset);
         if (seen.is_cooling() && !seen.is_shared()) {
-            // seq_cst [SP3]: the owner's frees that do not see the limit are seen by who evaluates after the CAS below,
-            // or by the owner's next look into its set; pairs with fence [SP3] in lab/deallocate.cc
-            limit_.store(Limit(Limit::kAlways, seen.version()), seq_cst);
+            // A CAS from a limit that stood while the anchor did: an announcement that was stopped here must not, when
+            // it goes on, replace that of a later stay. acquire [SP4]: the limit is not older than the anchor seen
+            // below; pairs with seq_cst [SP4] of the CAS
+            Limit limit = limit_.load(acquire);
+            Anchor again = anchor();
+            Limit always(Limit::kAlways, seen.version());
+            // seq_cst [SP3] [SP4]: the owner's frees that do not see the limit are seen by who evaluates after the CAS
+            // below, or by the owner's next look into its set; pairs with fence [SP3] in lab/deallocate.cc
+            if (again.raw() != seen.raw() || !limit_.compare_exchange(limit, always, seq_cst)) {
+                seen = anchor();
+                continue;
+            }
         }
         link_at(reinterpret_cast<uintptr_t>(block))->store(seen.head_offset(), relaxed);
         if (try_transition(seen, next)) {
@@ -39,9 +48,13 @@ Span::RemotePush Span::remote_push(void* block) {
 
 bool Span::refill(OwnerId me) {
     if (!finish_take(me)) return false;
-    bool parity = local().parity();
+    LocalWord word = local();
     Anchor seen = anchor();
-    if (seen.count() == 0) return false;
+    // Where it is not hot, a handler took it out of its slot.
+    if (word.count() != 0 || !seen.is(SpanState::hot) || seen.count() == 0) return false;
+    // The parity must be the one before this anchor's list is taken: no handler finished a take between the two loads.
+    if (local().raw() != word.raw()) return true;
+    bool parity = word.parity();
     TakeRecord none;
     // acq_rel [SP5]: a handler, or who continues for a dead owner, sees the record; pairs with acquire [SP5] in
     // finish_take
@@ -56,9 +69,12 @@ bool Span::finish_take(OwnerId me) {
         if (!record.is_pending() || owner() != me) return true;
         LocalWord local = this->local();
         Anchor seen = anchor();
-        bool matched = record.matches(seen);
+        // With another parity the record's list is installed, or a handler overtook the record before it was stored:
+        // then the anchor's list is not this record's to take.
+        bool current = local.parity() == record.parity();
+        bool matched = current && record.matches(seen);
         if (matched && !try_transition(seen, seen.taken())) continue;
-        if ((matched || record.is_followed_by(seen)) && local.parity() == record.parity()) {
+        if (matched || (current && record.is_followed_by(seen))) {
             if (local.count() != 0) return false;
             LocalWord next = local.installed(record.head_offset(), record.count());
             // acq_rel [SP2]: pairs with seq_cst [SP2] in local()
@@ -104,7 +120,8 @@ void Span::leave_hot(OwnerId me) {
 
 void Span::refresh_limit(OwnerId me) {
     for (;;) {
-        Limit limit = limit_.load(relaxed);
+        // acquire [SP4]: the limit is not older than the anchor seen next; pairs with seq_cst [SP4] in remote_push
+        Limit limit = limit_.load(acquire);
         Anchor seen = anchor();
         if (owner() != me || !seen.has_blocks()) return;
         uint32_t bound = Limit::kNever;

@@ -40,8 +40,9 @@
 //  5. Evaluate (lab/deallocate.cc): load anchor, then local word; sum = C: CAS to free; floating and sum > T: CAS to
 //     reusable. The anchor's version makes the CAS fail if the span was hot in between.
 // A stale announcement (a remote free that was stopped before its CAS, which then fails) leaves limit = kAlways with an
-// old stay: frees are slow but right, and the next of them sets the limit anew. Whoever sets the limit to anything but
-// kAlways does it by CAS and never over an announcement of the present stay.
+// old stay: frees are slow but right, and the next of them sets the limit anew. Outside the hot state the limit changes
+// by CAS alone, from a value that was there while the anchor was looked at: no announcement of the present stay is
+// overwritten, by the owner's own new limit or by an announcement of an earlier stay.
 //
 // Refill, which a handler may interrupt at any instruction: record the list in take_ (CAS from 0), CAS the anchor to
 // the empty list with the next version, CAS the local word from empty to the list, clear take_. A handler that needs
@@ -105,6 +106,9 @@ class Span {
     // release [SP2] of every push. seq_cst for the store-buffer race: [SP3].
     LocalWord local() const { return local_.load(seq_cst); }
     OwnerId owner() const { return owner_.load(relaxed); }
+    // seq_cst [SP6]: after the span was made reusable; pairs with seq_cst [SP6] in try_adopt: who made it so sees the
+    // heir, or the heir sees that it is.
+    OwnerId owner_to_publish_for() const { return owner_.load(seq_cst); }
     unsigned size_class() const { return class_.load(relaxed); }
     Limit limit() const { return limit_.load(relaxed); }
 
@@ -131,8 +135,9 @@ class Span {
     // For the holder of a live block: becomes the owner in place of `gone`, whose life is over.
     bool try_adopt(OwnerId gone, OwnerId heir) {
         // acq_rel [RG2]: the heir saw that life's end, and so its last stores to the local word; pairs with
-        // seq_cst [RG2] in close_lab
-        return owner_.compare_exchange(gone, heir, acq_rel);
+        // seq_cst [RG2] in close_lab. seq_cst [SP6]: before the heir looks whether the span is reusable; pairs with
+        // seq_cst [SP6] in owner_to_publish_for
+        return owner_.compare_exchange(gone, heir, seq_cst);
     }
 
     // Owner only, span hot. Refill: false where the anchor's list is empty or the local list is not.

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <set>
 
+#include "os/stepper_test.h"
 #include "os/threads_test.h"
 #include "span/owned_span_test.h"
 
@@ -43,6 +44,12 @@ class SpanTest : public OwnedSpanTest {
     bool try_state(Anchor next) {
         Anchor seen = span->anchor();
         return span->try_transition(seen, next);
+    }
+
+    // What a refill has done that is stopped behind its CAS on the anchor.
+    void take_without_install() {
+        take_record().store(TakeRecord(span->anchor(), span->local().parity()), relaxed);
+        ASSERT_TRUE(try_state(span->anchor().taken()));
     }
 
     // Hot, the blocks all out, `remote` of them freed remotely; the rest is returned.
@@ -186,9 +193,10 @@ TEST_F(SpanTest, refill_again_and_again) {
 // A handler's push came between: the take stays pending beside the local list, and is installed when that is empty.
 TEST_F(SpanTest, a_take_stays_pending_beside_a_local_list) {
     auto mine = open_with_remote(kSomeBlocks, 25);
+    take_without_install();
     cas_push(span, mine.back());
     cas_push(span, mine[mine.size() - 2]);
-    EXPECT_FALSE(span->refill(kMe));
+    EXPECT_FALSE(span->finish_take(kMe));
     EXPECT_TRUE(take_record().load(relaxed).is_pending());
     EXPECT_EQ(take_record().load(relaxed).count(), 25u);
     EXPECT_EQ(remote_count(), 0u);
@@ -224,8 +232,7 @@ TEST_F(SpanTest, recorded_but_not_taken) {
 
 TEST_F(SpanTest, taken_but_not_installed) {
     open_with_remote(kSomeBlocks, 25);
-    take_record().store(TakeRecord(span->anchor(), span->local().parity()), relaxed);
-    ASSERT_TRUE(try_state(span->anchor().taken()));
+    take_without_install();
     EXPECT_TRUE(span->finish_take(kMe));
     EXPECT_EQ(local_count(), 25u);
     EXPECT_FALSE(take_record().load(relaxed).is_pending());
@@ -234,8 +241,7 @@ TEST_F(SpanTest, taken_but_not_installed) {
 
 TEST_F(SpanTest, taken_and_pushed_upon_but_not_installed) {
     auto mine = open_with_remote(kSomeBlocks, 25);
-    take_record().store(TakeRecord(span->anchor(), span->local().parity()), relaxed);
-    ASSERT_TRUE(try_state(span->anchor().taken()));
+    take_without_install();
     for (int i = 0; i < 25; i++) span->remote_push(mine[i]);  // as many as before: only the version tells
     EXPECT_TRUE(span->finish_take(kMe));
     EXPECT_EQ(local_count(), 25u);
@@ -288,6 +294,117 @@ TEST_F(SpanTest, nobody_else_finishes_a_take) {
     EXPECT_EQ(local_count(), 0u);
 }
 
+TEST_F(SpanTest, refill_takes_nothing_beside_a_local_list) {
+    auto mine = open_with_remote(kSomeBlocks, 25);
+    cas_push(span, mine[0]);
+    EXPECT_FALSE(span->refill(kMe));
+    EXPECT_EQ(pop(), mine[0]);
+    EXPECT_EQ(pop(), nullptr);
+    span->finish_take(kMe);
+    span->refill(kMe);
+    EXPECT_EQ(pop_all().size(), 25u);
+}
+
+#if RTSPAN_CAN_STEP
+// At every instruction of an owner's refill, a handler runs on the same span. Afterwards each block is in one place.
+class RefillStepped : public SpanTest {
+  protected:
+    using Blocks = std::vector<void*>;
+
+    // The owner's way to a block, as allocate_slow goes it.
+    void refill_and_pop(Blocks& out) {
+        for (int round = 0; round < 4; round++) {
+            if (!span->anchor().is(SpanState::hot)) return;
+            if (void* block = pop(); block != nullptr) {
+                out.push_back(block);
+                return;
+            }
+            span->finish_take(kMe);
+            if (span->local().count() == 0) span->refill(kMe);
+        }
+    }
+
+    void interrupt_everywhere(const std::function<void(Blocks& out)>& handler) {
+        span = fresh_span();
+        bool stopped = true;
+        for (uint64_t n = 1; stopped; n++) {
+            Blocks out = open_with_remote(kSevenBlocks, 4);
+            out.reserve(64);
+            stopped = Stepper::run(
+                n, [&] { span->refill(kMe); }, [&] { handler(out); });
+            if (!stopped) handler(out);
+            ASSERT_TRUE(span->is_valid()) << "stopped behind instruction " << n;
+            refill_and_pop(out);
+            if (span->anchor().is(SpanState::hot)) span->leave_hot(kMe);
+            ASSERT_TRUE(span->is_valid()) << "stopped behind instruction " << n;
+            ASSERT_EQ(local_count() + remote_count() + out.size(), shape().capacity) << "instruction " << n;
+            ASSERT_TRUE(try_state(span->anchor().changed(SpanState::reusable)));
+            ASSERT_TRUE(try_state(span->anchor().changed(SpanState::hot)));
+            for (int round = 0; round < 3; round++) {
+                for (void* block : pop_all()) out.push_back(block);
+                span->refill(kMe);
+            }
+            ASSERT_EQ(out.size(), shape().capacity) << "instruction " << n;
+            ASSERT_EQ(std::set<void*>(out.begin(), out.end()).size(), out.size()) << "instruction " << n;
+            ASSERT_TRUE(try_state(span->anchor().emptied(SpanState::free)));
+        }
+    }
+
+    const unsigned kSevenBlocks = class_of_size(256 << 10);
+};
+
+TEST_F(RefillStepped, the_handler_refills) {
+    interrupt_everywhere([&](Blocks& out) { refill_and_pop(out); });
+}
+
+TEST_F(RefillStepped, the_handler_frees) {
+    interrupt_everywhere([&](Blocks& out) {
+        cas_push(span, out.back());
+        out.pop_back();
+    });
+}
+
+TEST_F(RefillStepped, a_remote_free_comes_between) {
+    interrupt_everywhere([&](Blocks& out) {
+        span->remote_push(out.back());
+        out.pop_back();
+    });
+}
+
+// Everything is taken and freed remotely again: the same list, with the same count, as before.
+TEST_F(RefillStepped, the_handler_refills_and_all_comes_back) {
+    interrupt_everywhere([&](Blocks& out) {
+        for (int repeat = 0; repeat < 2; repeat++) {
+            size_t before = out.size();
+            for (int i = 0; i < 4; i++) refill_and_pop(out);
+            while (out.size() > before) {
+                span->remote_push(out.back());
+                out.pop_back();
+            }
+        }
+    });
+}
+
+TEST_F(RefillStepped, the_handler_takes_the_span_out_of_its_slot) {
+    interrupt_everywhere([&](Blocks& out) {
+        refill_and_pop(out);
+        span->leave_hot(kMe);
+    });
+}
+
+// ... and it becomes hot again, with another list.
+TEST_F(RefillStepped, the_span_leaves_hot_and_returns) {
+    interrupt_everywhere([&](Blocks& out) {
+        refill_and_pop(out);
+        span->leave_hot(kMe);
+        span->remote_push(out.back());
+        out.pop_back();
+        try_state(span->anchor().changed(SpanState::hot));
+        span->refresh_limit(kMe);
+    });
+}
+#endif
+
 TEST_F(SpanTest, leaving_hot_is_floating_private_and_has_a_limit) {
     auto mine = open_with_remote(kSomeBlocks, 5);
     Anchor before = span->anchor();
@@ -324,11 +441,12 @@ TEST_F(SpanTest, leaving_hot_finishes_a_take) {
 TEST_F(SpanTest, leaving_hot_with_a_take_pending_beside_a_local_list) {
     auto mine = open_with_remote(kSomeBlocks, 7);
     std::set<void*> out(mine.begin(), mine.end());
+    take_without_install();
     for (int i = 0; i < 4; i++) {
         cas_push(span, mine[i]);
         out.erase(mine[i]);
     }
-    ASSERT_FALSE(span->refill(kMe));
+    ASSERT_FALSE(span->finish_take(kMe));
     span->leave_hot(kMe);
     EXPECT_EQ(state(), SpanState::floating);
     EXPECT_FALSE(take_record().load(relaxed).is_pending()) << "a take is pending only while the span is hot";
