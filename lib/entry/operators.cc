@@ -31,7 +31,9 @@ using namespace rtspan;
 [[gnu::noinline, gnu::cold]] void* new_slow(size_t size, size_t alignment) {
     for (;;) {
         if (void* block = attempt(size, alignment)) return block;
-        std::new_handler handler = _ZSt15get_new_handlerv == nullptr ? nullptr : _ZSt15get_new_handlerv();
+        // What no handler can cure: an alignment that is none.
+        bool hopeless = (alignment & (alignment - 1)) != 0;
+        std::new_handler handler = hopeless || _ZSt15get_new_handlerv == nullptr ? nullptr : _ZSt15get_new_handlerv();
         if (handler != nullptr) {
             handler();
         } else if (_ZSt17__throw_bad_allocv != nullptr) {

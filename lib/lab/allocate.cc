@@ -111,11 +111,11 @@ void* allocate_large_slow(size_t size) { return allocate_large_slow(size, 16, fa
 void* allocate_aligned(size_t alignment, size_t size) {
     if (alignment <= 16) return allocate(size);
     if (alignment <= kMaxSmall && size <= kMaxSmall) {
-        // A class whose size is a multiple of the alignment is aligned so.
+        // A class whose size is a multiple of the alignment is aligned so, and the class of such a size is one.
         size_t rounded = (size + alignment - 1) & ~(alignment - 1);
         unsigned size_class = size_class_of(rounded == 0 ? alignment : rounded);
-        while (size_class < kSizeClasses && geometry(size_class).block_size % alignment != 0) size_class++;
-        if (size_class < kSizeClasses) return allocate_class(size_class);
+        RTSPAN_ASSERT(geometry(size_class).block_size % alignment == 0);
+        return allocate_class(size_class);
     }
     return allocate_large_slow(size, alignment, false);
 }

@@ -29,11 +29,13 @@ void Registry::release_lab(Lab* lab) {
 Lab* Registry::create() {
     auto allocate = [](size_t bytes) { return the_metadata.allocate(bytes); };
     uint32_t last = last_.load(relaxed);
+    Lab* lab = nullptr;
     do {
         if (last + 1 >= kMaxLabs || !free_.ensure(last + 1, allocate)) return nullptr;
+        // A number is used up only with a LAB to bear it.
+        if (lab == nullptr) lab = static_cast<Lab*>(the_metadata.allocate(sizeof(Lab)));
+        if (lab == nullptr) return nullptr;
     } while (!last_.compare_exchange(last, last + 1, relaxed));
-    Lab* lab = static_cast<Lab*>(the_metadata.allocate(sizeof(Lab)));
-    if (lab == nullptr) return nullptr;
     lab->id.store(OwnerId(last + 1, 0), relaxed);
     for (HotSlot& slot : lab->hot) slot.store(&the_dummy_span, relaxed);
     // release [RG1]: pairs with acquire [RG1] in at

@@ -37,6 +37,7 @@ LargeObject allocate_large(size_t bytes, size_t alignment) {
     head->run_order().store(order, relaxed);
     Span* span = head;
     if (extra != 0) span = Span::containing(round_up(head->memory(), alignment));
+    if (span != head) head->mark_held();
     span->run_head().store(head->index(), relaxed);
     span->run_bytes().store(round_up(bytes, os::kPageSize), relaxed);
     size_t before = span->memory() - head->memory();

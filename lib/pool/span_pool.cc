@@ -17,6 +17,7 @@ unsigned SpanPool::processors() {
 
 void SpanPool::put(Span* span, Kind kind) {
     Pages pages = span->dirty_bytes() != 0 ? kDirty : kClean;
+    span->mark_free();
     stacks_[kind.number()][pages][os::current_processor() % processors()].push(span->index());
 }
 

@@ -40,7 +40,7 @@ class SpanPool {
   public:
     // Null where the arena is exhausted. The span is free or was never used.
     Span* get(Kind kind);
-    // `span` is free, or was never opened, and the caller's alone.
+    // `span` is the caller's alone, and not in use; it becomes free.
     void put(Span* span, Kind kind);
 
     // Gives the pages of dirty free spans back to the kernel until about `keep` bytes of them are left; whether any

@@ -179,9 +179,19 @@ class Span {
         anchor_.store(next, release);
     }
 
+    // Exclusive holder: in the span-pool, whatever it was; or held, but neither free nor in use itself (the beginning
+    // of a run whose object starts further inside).
+    void mark_free() { mark(SpanState::free); }
+    void mark_held() { mark(SpanState::expected); }
+
     bool is_valid() const;
 
   private:
+    void mark(SpanState state) {
+        Anchor seen = anchor_.load(relaxed);
+        // release [SP1]: pairs with seq_cst [SP1] in anchor()
+        if (!seen.is(state)) anchor_.store(seen.emptied(state), release);
+    }
     void push_back_one();
 
     // The owner's line.
