@@ -1,5 +1,7 @@
 #include "arena/mapped.h"
 
+#include "os/system_call.h"
+
 namespace rtspan {
 
 // Fibonacci hashing of the page number; the second window comes from other bits of the product.
@@ -26,6 +28,8 @@ bool MappedTable::insert(uintptr_t address, size_t bytes) {
 }
 
 MappedTable::Slot* MappedTable::slot_of(uintptr_t address) {
+    // Not 0 nor kClaimed, which are keys too: objects start at pages.
+    if (address == 0 || address % os::kPageSize != 0) return nullptr;
     for (unsigned which = 0; which < 2; which++) {
         Slot* slots = slots_ + window(address, which);
         for (size_t i = 0; i < kWindow; i++) {

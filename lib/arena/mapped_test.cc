@@ -21,6 +21,15 @@ class MappedTest : public testing::Test {
     std::unique_ptr<MappedTable> table_ = std::make_unique<MappedTable>();
 };
 
+TEST_F(MappedTest, what_no_object_starts_at_is_not_found) {
+    ASSERT_TRUE(table_->insert(page(1), 7));
+    ASSERT_EQ(table_->remove(page(1)), 7u);
+    for (uintptr_t address : {uintptr_t{0}, uintptr_t{1}, page(1) + 16}) {
+        EXPECT_EQ(table_->find(address), 0u) << address;
+        EXPECT_EQ(table_->remove(address), 0u) << address;
+    }
+}
+
 TEST_F(MappedTest, inserted_found_removed) {
     EXPECT_EQ(table_->find(page(1)), 0u);
     EXPECT_EQ(table_->remove(page(1)), 0u);

@@ -4,6 +4,7 @@
 //
 // One word, span index (32) and offset in that span (32), moved by CAS. When the span is used up, whoever notices takes
 // a fresh one and installs it by CAS; who loses leaves its span in spare_ for the next to need one.
+// Two who lose at the same moment leave one span between them: the other, untouched, is address space lost.
 // Stopped or killed here: nobody waits; a death loses at most the piece it took, or one untouched span.
 // Progress: lock-free. System calls: those of Arena::take, once per 2 MiB.
 #ifndef RTSPAN_ARENA_METADATA_H

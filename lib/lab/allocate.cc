@@ -83,9 +83,12 @@ void* allocate_slow(unsigned size_class) {
         Span* next = acquire_span(lab, size_class);
         if (next == nullptr) {
             if (slot.load(relaxed) != span) continue;  // a handler found one
-            if (!is_real || span->anchor().count() == 0) return out_of_memory();
-            span->refill(me);
-            continue;
+            if (is_real && span->anchor().count() != 0) {
+                span->refill(me);
+                continue;
+            }
+            void* block = cas_pop(slot);  // what a handler freed meanwhile
+            return block != nullptr ? block : out_of_memory();
         }
         // acq_rel [LL1]: a handler's pop sees the span's words; pairs with acquire [LL1] above and in cas_pop
         if (!slot.compare_exchange(span, next, acq_rel)) {

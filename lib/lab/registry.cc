@@ -11,7 +11,9 @@ Lab* Registry::acquire_lab() {
     if (lab == nullptr) return nullptr;
     LabState seen = lab->state.load(relaxed);
     LabState mine = seen.activated(static_cast<uint32_t>(os::thread_id()), static_cast<uint32_t>(os::process_id()));
-    lab->id.store(OwnerId(lab->id.load(relaxed).lab(), seen.generation()), relaxed);
+    OwnerId last = lab->id.load(relaxed);
+    // seq_cst [RG2]: the new life's id before its state; pairs with seq_cst [RG2] in is_active
+    lab->id.store(OwnerId(last.lab(), last.generation() + 1), seq_cst);
     // acq_rel [RG3]: the last owner emptied it; pairs with acq_rel [RG3] in release_lab.
     // Nobody else has this number: it was taken out of the set, or created, by this call.
     bool won = seen.phase() == LabState::kFree && lab->state.compare_exchange(seen, mine, acq_rel);
@@ -36,7 +38,7 @@ Lab* Registry::create() {
         if (lab == nullptr) lab = static_cast<Lab*>(the_metadata.allocate(sizeof(Lab)));
         if (lab == nullptr) return nullptr;
     } while (!last_.compare_exchange(last, last + 1, relaxed));
-    lab->id.store(OwnerId(last + 1, 0), relaxed);
+    lab->id.store(OwnerId(last + 1, UINT32_MAX), relaxed);  // its first life will be 0
     for (HotSlot& slot : lab->hot) slot.store(&the_dummy_span, relaxed);
     // release [RG1]: pairs with acquire [RG1] in at
     labs_[last + 1].store(lab, release);

@@ -31,8 +31,9 @@ class Registry {
         if (lab == nullptr) return false;
         // seq_cst [RG2]: who put a span into a set looks at the state again, who closes drains the sets after changing
         // it; pairs with seq_cst [RG2] in close_lab
-        LabState state = lab->state.load(seq_cst);
-        return state.phase() == LabState::kActive && state.generation() == owner.generation();
+        // The id after the state: a life that was active at the one, and is the latest at the other, is this one. The
+        // state's own generation is too short to tell a life from the one 2^18 threads ago.
+        return lab->state.load(seq_cst).phase() == LabState::kActive && lab->id.load(seq_cst) == owner;
     }
     // LABs created so far; numbers are 1 to this.
     uint32_t count() const { return last_.load(relaxed); }

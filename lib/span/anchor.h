@@ -82,6 +82,7 @@ class TakeRecord {
     constexpr TakeRecord() = default;
     constexpr TakeRecord(Anchor anchor, bool parity) : raw_((anchor.raw() & ~uint64_t{15}) | parity) {}
 
+    constexpr bool operator==(TakeRecord other) const { return raw_ == other.raw_; }
     constexpr bool is_pending() const { return raw_ != 0; }
     constexpr uint32_t head_offset() const { return static_cast<uint32_t>(raw_) & 0x1ffff0; }
     constexpr uint32_t count() const { return static_cast<uint32_t>(raw_) >> 21; }

@@ -23,7 +23,7 @@ Span::RemotePush Span::remote_push(void* block) {
     uint32_t capacity = geometry(size_class()).capacity;
     Anchor seen = anchor();
     for (;;) {
-        if (seen.count() >= capacity) os::fatal("free: block is already free", block);
+        if (!seen.has_blocks() || seen.count() >= capacity) os::fatal("free: block is already free", block);
         Anchor next = seen.is(SpanState::hot) ? seen.pushed(offset) : seen.announced(offset);
         if (seen.is_cooling() && !seen.is_shared()) {
             // A CAS from a limit that stood while the anchor did: an announcement that was stopped here must not, when
@@ -52,8 +52,9 @@ bool Span::refill(OwnerId me) {
     Anchor seen = anchor();
     // Where it is not hot, a handler took it out of its slot.
     if (word.count() != 0 || !seen.is(SpanState::hot) || seen.count() == 0) return false;
-    // The parity must be the one before this anchor's list is taken: no handler finished a take between the two loads.
-    if (local().raw() != word.raw()) return true;
+    // The parity must be the one before this anchor's list is taken: no take was pending when the anchor was loaded,
+    // and none was finished between the loads. acquire [SP5]: pairs with acq_rel [SP5] below
+    if (take_.load(acquire).is_pending() || local().raw() != word.raw()) return true;
     bool parity = word.parity();
     TakeRecord none;
     // acq_rel [SP5]: a handler, or who continues for a dead owner, sees the record; pairs with acquire [SP5] in
@@ -69,6 +70,9 @@ bool Span::finish_take(OwnerId me) {
         if (!record.is_pending() || owner() != me) return true;
         LocalWord local = this->local();
         Anchor seen = anchor();
+        // Still this record? A handler may have cleared it, and set one of the same version with a longer list, which
+        // is what `seen` then follows. acquire [SP5]: pairs with acq_rel [SP5] in refill
+        if (!(take_.load(acquire) == record)) continue;
         // With another parity the record's list is installed, or a handler overtook the record before it was stored:
         // then the anchor's list is not this record's to take.
         bool current = local.parity() == record.parity();

@@ -109,7 +109,9 @@ class Span {
     // seq_cst [SP6]: after the span was made reusable; pairs with seq_cst [SP6] in try_adopt: who made it so sees the
     // heir, or the heir sees that it is.
     OwnerId owner_to_publish_for() const { return owner_.load(seq_cst); }
-    unsigned size_class() const { return class_.load(relaxed); }
+    // acquire [SP1]: before a later look at the anchor, which says whether this was still the class; pairs with release
+    // [SP1] in open_hot
+    unsigned size_class() const { return class_.load(acquire); }
     Limit limit() const { return limit_.load(relaxed); }
 
     // One CAS of the anchor; on failure `seen` becomes what is there.

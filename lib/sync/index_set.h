@@ -72,8 +72,8 @@ class IndexSet {
             uint32_t word = find_word();
             if (word == kNone) return kNone;
             Path path = path_to(word << 6);
-            // acquire [IS1]: pairs with seq_cst [IS1] in put
-            uint64_t members = path.leaf->words[word & 63].load(acquire);
+            // seq_cst [IS1]: pairs with seq_cst [IS1] in put
+            uint64_t members = path.leaf->words[word & 63].load(seq_cst);
             if (members == 0) {
                 hide(path, word << 6);
                 continue;
@@ -155,21 +155,22 @@ class IndexSet {
     // The number of a word (index >> 6) that the hints call not empty. Hints that lead nowhere are cleared on the way.
     uint32_t find_word() {
         for (int repairs = 0; repairs < kMaxRepairs; repairs++) {
-            // acquire [IS1]: pairs with seq_cst [IS1] in set_hint
-            uint64_t summary = root_.summary.load(acquire);
+            // seq_cst [IS1]: pairs with seq_cst [IS1] in set_hint: a caller that closed its set sees every put that did
+            // not see it closed
+            uint64_t summary = root_.summary.load(seq_cst);
             if (summary == 0) return kNone;
             uint32_t top = static_cast<uint32_t>(__builtin_ctzll(summary));
             Branch* branch = root_.children[top].load(relaxed);
-            // acquire [IS1]: as above
-            summary = branch->summary.load(acquire);
+            // seq_cst [IS1]: as above
+            summary = branch->summary.load(seq_cst);
             if (summary == 0) {
                 if (!clear_hint(root_.summary, bit(top), branch->summary)) set_hint(root_.summary, bit(top));
                 continue;
             }
             uint32_t middle = top << 6 | static_cast<uint32_t>(__builtin_ctzll(summary));
             Leaf* leaf = branch->children[middle & 63].load(relaxed);
-            // acquire [IS1]: as above
-            summary = leaf->summary.load(acquire);
+            // seq_cst [IS1]: as above
+            summary = leaf->summary.load(seq_cst);
             if (summary != 0) return middle << 6 | static_cast<uint32_t>(__builtin_ctzll(summary));
             if (!clear_hint(branch->summary, bit(middle), leaf->summary)) {
                 set_hint(branch->summary, bit(middle));
