@@ -2,12 +2,14 @@
  *
  * Every function here that allocates or frees is async-signal-safe (it may be called from a signal handler that
  * interrupted any instruction, its own included), lock-free (no thread's stop, death or pace delays another), bounded
- * in its number of steps, and keeps errno unless it reports an error. Each has a standard twin (malloc, free, ...) in
- * librtspan.so; the two may be mixed freely on the same block.
+ * in its number of steps but for retries, each of which another call's success causes, and keeps errno unless it
+ * reports an error. Each has a standard twin (malloc, free, ...) in librtspan.so; the two may be mixed freely on the
+ * same block.
  *
  * System calls: memory that was used before is handed out again without one. A call that needs memory never used
- * before may make one or two mprotect(2) calls, once per 32 MiB of address space; the first call of a process makes
- * about ten, the first of a thread up to three. Blocks over the arena's large-object limit use mmap(2) and munmap(2).
+ * before may make one or two mprotect(2) calls, once per 64 MiB of address space; the first call of a process makes
+ * about ten, the first of a thread up to three. Blocks over a 64th of the arena (at least 2 MiB, at most 64 GiB) use
+ * mmap(2) and munmap(2).
  *
  * Sizes and alignments are in bytes. */
 #ifndef RTSPAN_RTSPAN_H

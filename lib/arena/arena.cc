@@ -1,6 +1,5 @@
 #include "arena/arena.h"
 
-#include "os/fatal.h"
 #include "os/system_call.h"
 #include "os/tunables.h"
 

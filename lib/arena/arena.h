@@ -16,7 +16,8 @@
 //
 // I1  next_ <= committed_ <= spans, and the descriptor of every span below next_ is committed.
 // I2  memory below committed_ stays readable and writable for ever, whatever a late helper does: commit() is
-// idempotent. I3  a descriptor or a span that was never handed out reads as zero.
+//     idempotent.
+// I3  a descriptor or a span that was never handed out reads as zero.
 //
 // First use (a signal may interrupt it anywhere, several threads may run it): everyone builds a reservation of its own,
 // one CAS on root_ publishes one of them [AR1], the others unmap theirs. What follows from root_ is recomputed, with

@@ -50,7 +50,7 @@ size_t MappedTable::remove(uintptr_t address) {
     uintptr_t key = address;
     if (slot == nullptr || !slot->key.compare_exchange(key, kClaimed, relaxed)) return 0;
     size_t bytes = slot->bytes.load(relaxed);
-    // release [MP1]: the size was read before the slot is vacant again; pairs with acquire [MP1] in slot_of.
+    // release [MP1]: the size was read before the slot is vacant again; pairs with acquire [MP1] in insert.
     slot->key.store(0, release);
     return bytes;
 }

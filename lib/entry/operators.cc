@@ -2,8 +2,6 @@
 //
 // The library depends on no C++ runtime: what a failing new needs of it (the new handler, the exception) it finds
 // through weak references, which a program that can catch anything has.
-#include <errno.h>
-
 #include <cstddef>
 #include <new>
 

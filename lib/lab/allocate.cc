@@ -24,7 +24,7 @@ void leave(Span* span, OwnerId me) {
     evaluate(span);
 }
 
-// A hot span that is the caller's alone. Its place in the set is made now, so that no free ever needs memory.
+// A hot span that is the caller's alone. Its place in the set is made now, so that no free depends on memory.
 Span* acquire_span(Lab* lab, unsigned size_class) {
     if (Span* span = take_reusable(lab, size_class); span != nullptr) return span;
     Kind kind = Kind::group(geometry(size_class).group);

@@ -4,10 +4,8 @@
 // ends here or tail-calls the slow path, which does everything else with CASes on the LAB's fields:
 //   1. pop by CAS: the sequence may have failed for no reason
 //   2. finish a pending take, or take the hot span's remote list if it has more than T blocks        hot -> hot
-//   3. another span: out of the reusable set, else from the span-pool; installed in the slot by CAS; the span that was
-//   in
-//      the slot leaves hot. If a handler was faster, its span is used, and ours leaves hot.           free -> hot ->
-//      floating
+//   3. another span: out of the reusable set, else from the span-pool; installed in the slot by CAS; the one that was
+//      there leaves hot. If a handler was faster, its span is used, and ours leaves.            free -> hot -> floating
 //   4. where there is no other span: the remote list, however short; else ENOMEM, and the hot span stays.
 //
 // A signal here: a handler runs the same path on the same LAB to its end; the CAS in 1 and 3 shows it.

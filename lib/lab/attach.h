@@ -9,7 +9,8 @@
 // into them.
 //
 // Stopped or killed here: nobody waits; the LAB and its spans stay until issue 3's helping. Bound: attach, constant;
-// close, proportional to the LAB's reusable spans. System calls: attach three, besides those of memory.
+// close, proportional to the LAB's reusable spans. System calls: attach two, besides those of memory.
+// pthread_setspecific may call calloc, which comes back here with the LAB in place and so does not attach again.
 #ifndef RTSPAN_LAB_ATTACH_H
 #define RTSPAN_LAB_ATTACH_H
 

@@ -2,9 +2,9 @@
 // reusable spans of each size class, and the state word of its life. A LAB lies in the metadata region, is never
 // unmapped (type-stable) and serves later threads.
 //
-// State word (LabState): free -> active -> closing -> free with the next generation. A LAB's life is (number,
-// generation): OwnerId. Active: by who took it from the free ones (registry.h). Closing and free: by the owner, at its
-// thread's exit (attach.cc).
+// State word (LabState): free -> active -> closing -> free with the next generation; active -> free where a handler
+// attached first. Active: by who took it from the free ones (registry.h). Closing and free: by the owner, at its thread's
+// exit (attach.cc). A LAB's life is its id, OwnerId(number, 32-bit generation).
 //
 // hot[c] is never null: the dummy span, whose list is always empty, stands for "none", so the fast path has no null
 // check. A thread without a LAB finds the empty LAB, all of whose slots are the dummy.

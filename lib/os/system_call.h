@@ -1,5 +1,6 @@
-// The kernel, without libc in between: each function is one system call, returns -errno (or null) on failure and leaves
-// errno alone. All are async-signal-safe and take no lock of the process's own.
+// The kernel, without libc in between (but for current_processor, which libc reads from the rseq area or the vDSO):
+// each function is one system call, returns -errno (or null) on failure and leaves errno alone. All are
+// async-signal-safe and take no lock of the process's own.
 #ifndef RTSPAN_OS_SYSTEM_CALL_H
 #define RTSPAN_OS_SYSTEM_CALL_H
 

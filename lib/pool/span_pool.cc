@@ -4,8 +4,8 @@
 
 namespace rtspan {
 
-// Everyone computes it alike; only a change of affinity during the first calls could make a difference, and none that
-// matters: the value only grows then, and stacks of any processor are looked at.
+// The first to count decides for all: a later change of affinity changes nothing, since stacks of every number below
+// it are looked at.
 unsigned SpanPool::processors() {
     unsigned known = processors_.load(relaxed);
     if (known != 0) return known;

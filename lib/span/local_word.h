@@ -4,13 +4,12 @@
 //    63                        33 32     31      21 20                 0
 //   | version                    | parity| count    | head               |
 //
-// head     byte offset of the first free block in the virtual span. Blocks are aligned to 16, so bit 0 is free to be
-// the
-//          *bump mark*: "from here to the span's end every block is free and was never touched" (snmalloc's
+// head     byte offset of the first free block in the virtual span. Blocks are aligned to 16, so bit 0 is free to
+//          be the *bump mark*: "from here to the span's end every block is free and was never touched" (snmalloc's
 //          bump-pointer free list): a fresh span needs no list building, its untouched pages stay so.
 // count    free blocks in the list, the untouched ones included; where it is 0, head says nothing.
 // parity   turned by every install: who finishes an interrupted take learns from it whether the list is installed.
-// version  advanced by every push, and when the span leaves the hot state.
+// version  advanced by every push, install and fresh, and when the span leaves the hot state.
 //
 // A free block holds the next value of `head`, bump mark included, in its first 4 bytes: the *link*. The last block of
 // a list holds whatever head was when the list was empty: count ends a list, not a link.
@@ -19,8 +18,8 @@
 //   pop                   owner, span hot           head = link of head, or head + block size; count - 1
 //   push                  owner, any state but free head = block; count + 1; version + 1
 //   leave                 owner, leaving hot        version + 1
-//   install               owner, span hot, count 0  head, count of a list taken from the anchor; parity turned, version
-//   + 1 fresh                 who got the span          head = first block | bump mark; count = capacity; version + 1
+//   install               owner, span hot, count 0  head, count of the anchor's list; parity turned, version + 1
+//   fresh                 who got the span          head = first block | bump mark, count = C; parity, version likewise
 //
 // Two ways commit a pop or a push, and they interoperate on the same word:
 //  - a restartable sequence (local_list_x86_64.h): loads and one plain store. A signal in the middle aborts it.

@@ -20,10 +20,9 @@
 // I1  No block leaves a span that is not hot: outside the hot state the sum only grows.
 // I2  A span is hot in at most one place: in one hot slot, or in the hands of the one call that acquired it or took it
 //     out of its slot.
-// I3  class, geometry and owner of a span in use change only by open_hot, which needs exclusive hold of a free span,
-// and
-//     by adoption, which needs a live block in it and an owner whose life is over. Whoever loads the anchor, then
-//     these, and then changes the anchor by CAS from what it loaded, has used the right ones.
+// I3  class, geometry and owner of a span in use change only by open_hot, which needs exclusive hold of a free
+//     span, and by adoption, which needs a live block in it and an owner whose life is over. Whoever loads the
+//     anchor, then these, and then changes the anchor by CAS from what it loaded, has used the right ones.
 // I4  Local word: only the owner's thread writes it. Between leaving hot and becoming hot again nothing pops.
 // I5  A take is pending only while the span is hot.
 //
@@ -33,11 +32,10 @@
 //  2. The first remote free to it announces: limit = kAlways, then the CAS that pushes, sets the mark and makes it
 //     reusable; the winner puts it into the owner's set.
 //  3. While the mark is set the owner's frees take the slow path: full fence [SP3], then evaluate. Remote frees
-//  evaluate
-//     after their CAS. At least one of two racing frees sees both.
+//     evaluate after their CAS. At least one of two racing frees sees both.
 //  4. An owner's free in flight during the announcement may have seen the old limit. Then the span is in the owner's
 //     set, and the owner's next look into it, or whoever closes the LAB, evaluates.
-//  5. Evaluate (lab/deallocate.cc): load anchor, then local word; sum = C: CAS to free; floating and sum > T: CAS to
+//  5. Evaluate (lab/transitions.cc): load anchor, then local word; sum = C: CAS to free; floating and sum > T: CAS to
 //     reusable. The anchor's version makes the CAS fail if the span was hot in between.
 // A stale announcement (a remote free that was stopped before its CAS, which then fails) leaves limit = kAlways with an
 // old stay: frees are slow but right, and the next of them sets the limit anew. Outside the hot state the limit changes

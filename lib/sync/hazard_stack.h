@@ -14,16 +14,14 @@
 //   slot.named    index + 1 that this pop may be about to take; 0 = none. Written by the slot's claimer.
 //   slot.parked   index + 1 of an element that awaits this pop's end; 0 = none. Exchanged by pushers and the claimer.
 //
-//   pop:   claim a bit; { name = head; head unchanged? [HS1]; link; CAS head -> link }; name = 0; take parked out
-//   [HS2];
-//          release the bit; push what was parked
+//   pop:   claim a bit; { name = head; head unchanged? [HS1]; link; CAS head -> link }; name = 0;
+//          take parked out [HS2]; release the bit; push what was parked
 //   push:  no slot claimed [HS1] or none names s: CAS head -> s. A slot names s: exchange its parked cell with s; if it
 //          names s no more, and s is still in the cell, take it back [HS2]; go on with the cell's former element.
 //
 // I1  An element is in the stack, in a parked cell, or in one caller's hands; never in two of these.
-// I2  While a validated name stands, the element's link does not change: it was in the stack when head was validated,
-// and
-//     who pops and pushes it later sees the name.
+// I2  While a validated name stands, the element's link does not change: it was in the stack when head was
+//     validated, and who pops and pushes it later sees the name.
 // I3  No element stays in a cell whose slot is vacant: the claimer empties the cell after it cleared the name, and a
 //     pusher that parked later than that looks at the name again and takes its element back.
 // Linearization: the successful CAS on head_; a push that parks, at the claimer's push.

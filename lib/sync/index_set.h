@@ -17,8 +17,9 @@
 // Stopped or killed here: nobody waits. A death between the two steps of a put or a clear may hide the members of one
 // word from take (not from remove) until the next put into it.
 // A signal here: a handler's operations are like another thread's.
-// Bound: put and remove, 4 words each; take, kMaxRepairs * 4 words, then it says "none". ensure allocates at most 2
-// nodes. Source: our own; van Emde Boas' idea at fan-out 64.
+// Bound: put, 4 words; remove, 4, and 3 more where a hint came back to life; take, at most kMaxRepairs^2 descents of 3
+// words, then it says "none". ensure allocates at most 2 nodes.
+// Source: our own; van Emde Boas' idea at fan-out 64.
 #ifndef RTSPAN_SYNC_INDEX_SET_H
 #define RTSPAN_SYNC_INDEX_SET_H
 
