@@ -258,6 +258,7 @@ class Storm {
   public:
     static constexpr int kSignal = SIGUSR1;
     static constexpr uint32_t kStash = 8;
+    static constexpr int kDepth = 3;
 
     Storm(Span* span, Atomic<Span*>& slot, OwnerId me) : span_(span), slot_(slot), me_(me) {
         const Geometry& g = geometry(span->size_class());
@@ -276,9 +277,13 @@ class Storm {
         ASSERT_EQ(sigaction(kSignal, &action, &before), 0);
         pthread_t target = pthread_self();
         std::atomic<bool> done{false};
+        // Each signal waits until the one before is in its handler, and until few are nested: however slow the handlers
+        // are beside this thread, they do not pile up on the stack.
         std::thread sender([&] {
-            while (!done) {
+            for (uint64_t sent = 0; !done; sent++) {
                 pthread_kill(target, kSignal);
+                while (!done && (signals_.load(relaxed) <= sent || depth_.load(relaxed) > kDepth)) {
+                }
                 for (int i = 0; i < 300 && !done; i++) sent_pause_.fetch_add(1, relaxed);
             }
         });
@@ -364,7 +369,7 @@ class Storm {
 
     void handler() {
         signals_.fetch_add(1, relaxed);
-        if (depth_.fetch_add(1, relaxed) < 3) handler_body_(*this);
+        if (depth_.fetch_add(1, relaxed) < kDepth) handler_body_(*this);
         depth_.fetch_sub(1, relaxed);
     }
     // Pops two, pushes one it has kept and the first, keeps the second: the schedule that makes a CAS without a version
