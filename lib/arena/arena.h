@@ -23,10 +23,12 @@
 // one CAS on root_ publishes one of them [AR1], the others unmap theirs. What follows from root_ is recomputed, with
 // equal results, by whoever needs it.
 // Growth is helped: whoever needs a span beyond committed_ does the commit() itself and advances committed_ by CAS
-// [AR2]. Linearization: root_ CAS; next_ CAS. Stopped or killed here: nobody waits. A death inside open() may leave one
-// unpublished reservation (address space only); a death right after the CAS on next_ loses the spans it took. Progress:
-// lock-free; a CAS fails only because another one succeeded. System calls: open() about 8, take() at most two per 64
-// MiB of address space.
+// [AR2].
+// Linearization: root_ CAS; next_ CAS.
+// Stopped or killed here: nobody waits. A death inside open() may leave one unpublished reservation (address space
+// only); a death right after the CAS on next_ loses the spans it took.
+// Progress: lock-free; a CAS fails only because another one succeeded. System calls: open() about 8, take() at most
+// two per 64 MiB of address space.
 #ifndef RTSPAN_ARENA_ARENA_H
 #define RTSPAN_ARENA_ARENA_H
 

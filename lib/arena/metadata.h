@@ -26,6 +26,9 @@ class Metadata {
 
 inline constinit Metadata the_metadata;
 
+// The same as a function, for who takes one: IndexSet::ensure.
+inline void* allocate_metadata(size_t bytes) { return the_metadata.allocate(bytes); }
+
 }  // namespace rtspan
 
 #endif

@@ -6,7 +6,6 @@
 
 #include "lab/registry.h"
 #include "os/text.h"
-#include "pool/span_pool.h"
 #include "rtspan/rtspan.h"
 
 using namespace rtspan;

@@ -11,27 +11,21 @@
 #include <vector>
 
 #include "arena/arena.h"
+#include "entry/calls_test.h"
 #include "pool/fresh_process_test.h"
 #include "rtspan/rtspan.h"
 
 namespace {
 
+using rtspan::test::hidden;
 using rtspan::test::in_fresh_process;
+using rtspan::test::is_aligned;
+using rtspan::test::kErrno;
 using rtspan::test::kThreadSanitizer;
 
 constexpr size_t kMiB = size_t{1} << 20;
 constexpr const char* kArena = "1G";
 constexpr size_t kHuge = 17 * kMiB;  // more than such an arena gives
-constexpr int kErrno = 12345;
-
-// The compiler is not to know these: it has opinions about impossible sizes and pointers that were freed.
-template <class T>
-T hidden(T value) {
-    volatile T copy = value;
-    return copy;
-}
-
-bool is_aligned(const void* block, size_t alignment) { return reinterpret_cast<uintptr_t>(block) % alignment == 0; }
 
 bool is_all(const void* block, unsigned char value, size_t bytes) {
     const unsigned char* p = static_cast<const unsigned char*>(block);

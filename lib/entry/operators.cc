@@ -19,6 +19,8 @@ namespace {
 
 using namespace rtspan;
 
+// What every new tries first, and all that nothrow new does: a handler may throw, and catching needs the runtime. So it
+// fails at once, with null, as it would where no handler is set.
 [[gnu::always_inline]] inline void* attempt(size_t size, size_t alignment) {
     if (alignment <= 16) return allocate(size);
     return (alignment & (alignment - 1)) == 0 ? allocate_aligned(alignment, size) : nullptr;
@@ -47,10 +49,6 @@ using namespace rtspan;
     return __builtin_expect(block != nullptr, 1) ? block : new_slow(size, alignment);
 }
 
-// nothrow new may not call a handler that throws without catching, which needs the runtime: it fails at once, with
-// null, as it would where no handler is set.
-[[gnu::always_inline]] inline void* new_or_null(size_t size, size_t alignment) { return attempt(size, alignment); }
-
 }  // namespace
 
 using Align = std::align_val_t;
@@ -60,10 +58,10 @@ EXPORT void* operator new(size_t n) { return new_or_throw(n, 0); }
 EXPORT void* operator new[](size_t n) { return new_or_throw(n, 0); }
 EXPORT void* operator new(size_t n, Align a) { return new_or_throw(n, static_cast<size_t>(a)); }
 EXPORT void* operator new[](size_t n, Align a) { return new_or_throw(n, static_cast<size_t>(a)); }
-EXPORT void* operator new(size_t n, NoThrow) noexcept { return new_or_null(n, 0); }
-EXPORT void* operator new[](size_t n, NoThrow) noexcept { return new_or_null(n, 0); }
-EXPORT void* operator new(size_t n, Align a, NoThrow) noexcept { return new_or_null(n, static_cast<size_t>(a)); }
-EXPORT void* operator new[](size_t n, Align a, NoThrow) noexcept { return new_or_null(n, static_cast<size_t>(a)); }
+EXPORT void* operator new(size_t n, NoThrow) noexcept { return attempt(n, 0); }
+EXPORT void* operator new[](size_t n, NoThrow) noexcept { return attempt(n, 0); }
+EXPORT void* operator new(size_t n, Align a, NoThrow) noexcept { return attempt(n, static_cast<size_t>(a)); }
+EXPORT void* operator new[](size_t n, Align a, NoThrow) noexcept { return attempt(n, static_cast<size_t>(a)); }
 
 EXPORT void operator delete(void* p) noexcept { deallocate(p); }
 EXPORT void operator delete[](void* p) noexcept { deallocate(p); }

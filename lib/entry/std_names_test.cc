@@ -15,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "entry/calls_test.h"
 #include "rtspan/rtspan.h"
 
 extern "C" {
@@ -30,16 +31,9 @@ void operator delete[](void* block, size_t size, std::align_val_t alignment) noe
 
 namespace {
 
-constexpr int kErrno = 12345;
-
-// The compiler knows what these functions should do, and leaves calls out.
-template <class T>
-T hidden(T value) {
-    volatile T copy = value;
-    return copy;
-}
-
-bool is_aligned(const void* block, size_t alignment) { return reinterpret_cast<uintptr_t>(block) % alignment == 0; }
+using rtspan::test::hidden;
+using rtspan::test::is_aligned;
+using rtspan::test::kErrno;
 
 // Ends the program where the block is not rtspan's.
 bool is_ours(void* block) { return rtspan_malloc_usable_size(hidden(block)) != 0; }

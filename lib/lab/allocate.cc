@@ -8,6 +8,7 @@
 #include "arena/metadata.h"
 #include "lab/attach.h"
 #include "lab/transitions.h"
+#include "os/fatal.h"
 #include "os/system_call.h"
 #include "pool/large_run.h"
 
@@ -30,8 +31,7 @@ Span* acquire_span(Lab* lab, unsigned size_class) {
     Kind kind = Kind::group(geometry(size_class).group);
     Span* span = the_pool.get(kind);
     if (span == nullptr) return nullptr;
-    auto allocate = [](size_t bytes) { return the_metadata.allocate(bytes); };
-    if (!lab->reusable[size_class].ensure(span->index(), allocate)) {
+    if (!lab->reusable[size_class].ensure(span->index(), allocate_metadata)) {
         the_pool.put(span, kind);
         return nullptr;
     }

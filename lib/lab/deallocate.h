@@ -11,8 +11,9 @@
 //
 // A signal here: handlers push and pop on the same lists; the sequence aborts, the CAS fails.
 // Stopped or killed here: before the push the block is lost; behind it, an evaluation that may have been the last one
-// for this span: its blocks stay with it until another free or, issue 3, its owner's closing evaluates it. Bound:
-// constant but for the loops of span.h and the span-pool. System calls: none, but munmap of a huge object, the
+// for this span: its blocks stay with it until another free or, issue 3, its owner's closing evaluates it.
+// Bound: constant but for the loops of span.h and the span-pool.
+// System calls: none, but munmap of a huge object, the
 // processor's number where the span goes to the pool, and those of the metadata region where adopting an orphan needs a
 // leaf in the heir's set.
 #ifndef RTSPAN_LAB_DEALLOCATE_H

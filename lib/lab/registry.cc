@@ -29,13 +29,12 @@ void Registry::release_lab(Lab* lab) {
 }
 
 Lab* Registry::create() {
-    auto allocate = [](size_t bytes) { return the_metadata.allocate(bytes); };
     uint32_t last = last_.load(relaxed);
     Lab* lab = nullptr;
     do {
-        if (last + 1 >= kMaxLabs || !free_.ensure(last + 1, allocate)) return nullptr;
+        if (last + 1 >= kMaxLabs || !free_.ensure(last + 1, allocate_metadata)) return nullptr;
         // A number is used up only with a LAB to bear it.
-        if (lab == nullptr) lab = static_cast<Lab*>(the_metadata.allocate(sizeof(Lab)));
+        if (lab == nullptr) lab = static_cast<Lab*>(allocate_metadata(sizeof(Lab)));
         if (lab == nullptr) return nullptr;
     } while (!last_.compare_exchange(last, last + 1, relaxed));
     lab->id.store(OwnerId(last + 1, UINT32_MAX), relaxed);  // its first life will be 0

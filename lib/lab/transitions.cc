@@ -100,9 +100,9 @@ bool drain_one_reusable(Lab* lab, unsigned size_class) {
 
 bool adopt(Span* span, OwnerId gone, Lab* lab) {
     if (!span->anchor().is_cooling()) return false;
-    auto allocate = [](size_t bytes) { return the_metadata.allocate(bytes); };
     OwnerId me = lab->id.load(relaxed);
-    if (!lab->reusable[span->size_class()].ensure(span->index(), allocate) || !span->try_adopt(gone, me)) return false;
+    if (!lab->reusable[span->size_class()].ensure(span->index(), allocate_metadata) || !span->try_adopt(gone, me))
+        return false;
     publish(span);
     span->refresh_limit(me);
     return true;

@@ -39,26 +39,11 @@ size_t parse_bytes(const char* text) {
         if (__builtin_add_overflow(number, static_cast<size_t>(*text - '0'), &number)) return 0;
     }
     int shift = 0;
-    switch (*text) {
-        case 'T':
-        case 't':
-            shift += 10;
-            [[fallthrough]];
-        case 'G':
-        case 'g':
-            shift += 10;
-            [[fallthrough]];
-        case 'M':
-        case 'm':
-            shift += 10;
-            [[fallthrough]];
-        case 'K':
-        case 'k':
-            shift += 10;
-            text++;
-            break;
-        default:
-            break;
+    for (const char* suffix = "KkMmGgTt"; *suffix != 0 && *text != 0; suffix += 2) {
+        shift += 10;
+        if (*text != suffix[0] && *text != suffix[1]) continue;
+        text++;
+        break;
     }
     if (!any || *text != 0 || (number << shift) >> shift != number) return 0;
     return number << shift;

@@ -76,15 +76,12 @@ bool SpanPool::trim(size_t keep) {
             Span* span = pop(Kind::at(number), kDirty);
             if (span == nullptr) break;
             size_t bytes = span->dirty_bytes();
-            if (os::discard(reinterpret_cast<void*>(span->memory()), bytes) == 0) {
-                span->set_dirty_bytes(0);
-                any = true;
-            } else {
-                put(span, Kind::at(number));
-                return any;
-            }
-            dirty -= bytes < dirty ? bytes : dirty;
+            bool discarded = os::discard(reinterpret_cast<void*>(span->memory()), bytes) == 0;
+            if (discarded) span->set_dirty_bytes(0);
             put(span, Kind::at(number));
+            if (!discarded) return any;
+            any = true;
+            dirty -= bytes < dirty ? bytes : dirty;
         }
     }
     return any;

@@ -8,7 +8,8 @@
 //
 // Who may call: the LAB's own thread and its signal handlers. Linearization: the sequence's store, the CAS.
 // Stopped or killed here: nothing is changed before the one store; a block popped or to be pushed is lost with its
-// user. Bound: a CAS fails only because a handler's operation succeeded.
+// user.
+// Bound: a CAS fails only because a handler's operation succeeded.
 #ifndef RTSPAN_SPAN_LOCAL_LIST_H
 #define RTSPAN_SPAN_LOCAL_LIST_H
 

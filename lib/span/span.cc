@@ -1,6 +1,6 @@
 #include "span/span.h"
 
-#include "span/local_list.h"
+#include "os/fatal.h"
 
 namespace rtspan {
 

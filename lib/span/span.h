@@ -57,7 +57,6 @@
 #define RTSPAN_SPAN_SPAN_H
 
 #include "arena/arena.h"
-#include "os/fatal.h"
 #include "span/anchor.h"
 #include "span/local_word.h"
 #include "span/size_class.h"
