@@ -1,5 +1,8 @@
 #include "entry/calls.h"
 
+#include "lab/attach.h"
+#include "lab/repair.h"
+
 namespace rtspan::calls {
 namespace {
 
@@ -34,6 +37,15 @@ void* realloc(void* block, size_t size) {
     memcpy(next, block, usable < size ? usable : size);
     deallocate(block);
     return next;
+}
+
+int malloc_trim(size_t keep) {
+    if (the_arena.extent() == 0) return 0;
+    CallCount frame(the_thread.frames);
+    Lab* lab = lab_of_thread();
+    OwnerId me = lab != nullptr ? lab->id.load(relaxed) : OwnerId();
+    if (lab != nullptr) the_repair.do_all(me);
+    return the_pool.trim(keep, me) ? 1 : 0;
 }
 
 }  // namespace rtspan::calls

@@ -66,7 +66,7 @@ inline void* pvalloc(size_t size) {
     return allocate_aligned(os::kPageSize, pages == 0 ? os::kPageSize : pages);
 }
 
-inline int malloc_trim(size_t keep) { return the_arena.extent() != 0 && the_pool.trim(keep) ? 1 : 0; }
+int malloc_trim(size_t keep);
 
 }  // namespace rtspan::calls
 

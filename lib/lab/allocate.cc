@@ -7,6 +7,8 @@
 #include "arena/mapped.h"
 #include "arena/metadata.h"
 #include "lab/attach.h"
+#include "lab/closing.h"
+#include "lab/repair.h"
 #include "lab/transitions.h"
 #include "os/fatal.h"
 #include "os/system_call.h"
@@ -27,15 +29,18 @@ void leave(Span* span, OwnerId me) {
 
 // A hot span that is the caller's alone. Its place in the set is made now, so that no free depends on memory.
 Span* acquire_span(Lab* lab, unsigned size_class) {
+    if (!has_come_over_fork(lab)) come_over_fork(lab);
+    OwnerId me = lab->id.load(relaxed);
+    the_repair.step(me);
     if (Span* span = take_reusable(lab, size_class); span != nullptr) return span;
     Kind kind = Kind::group(geometry(size_class).group);
-    Span* span = the_pool.get(kind);
+    Span* span = the_pool.get(kind, me);
     if (span == nullptr) return nullptr;
     if (!lab->reusable[size_class].ensure(span->index(), allocate_metadata)) {
         the_pool.put(span, kind);
         return nullptr;
     }
-    span->open_hot(size_class, lab->id.load(relaxed));
+    span->open_hot(size_class, me);
     return span;
 }
 
@@ -61,8 +66,8 @@ void* allocate_mapped(size_t size, size_t alignment) {
 }  // namespace
 
 void* allocate_slow(unsigned size_class) {
-    Lab* lab = the_thread.lab.load(relaxed);
-    if (lab == nullptr) lab = attach_thread();
+    CallCount frame(the_thread.frames);
+    Lab* lab = lab_of_thread();
     if (lab == nullptr) return out_of_memory();
     OwnerId me = lab->id.load(relaxed);
     uint32_t threshold = geometry(size_class).threshold;
@@ -101,9 +106,12 @@ void* allocate_slow(unsigned size_class) {
 
 void* allocate_large_slow(size_t size, size_t alignment, bool clear) {
     if (size > PTRDIFF_MAX) return out_of_memory();
-    if (!the_arena.open()) return out_of_memory();
+    CallCount frame(the_thread.frames);
+    Lab* lab = lab_of_thread();
+    if (the_arena.extent() == 0) return out_of_memory();
     if (size == 0) size = 1;
-    LargeObject object = allocate_large(size, alignment);
+    OwnerId me = lab != nullptr ? lab->id.load(relaxed) : OwnerId();
+    LargeObject object = allocate_large(size, alignment, me);
     if (object.start == nullptr) return allocate_mapped(size, alignment);
     if (clear) memset(object.start, 0, object.dirty < size ? object.dirty : size);
     return object.start;

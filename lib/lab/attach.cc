@@ -3,9 +3,11 @@
 #include <pthread.h>
 
 #include "arena/arena.h"
+#include "lab/closing.h"
 #include "lab/registry.h"
-#include "lab/transitions.h"
+#include "lab/repair.h"
 #include "os/tunables.h"
+#include "sync/fork_epoch.h"
 
 namespace rtspan {
 namespace {
@@ -43,41 +45,37 @@ void start_fast_path(Lab* lab) {
 #endif
 }
 
+// libc's fork calls this in the child; it is not needed for what the forking thread does later, but for what others do if
+// that thread has no LAB and never calls malloc again.
+void come_over_libc_fork() {
+    if (the_fork_epoch.is_open()) come_over_fork(the_thread.lab.load(relaxed));
+}
+
+// Failing, which only memory does, leaves it as in the child of _Fork.
+[[gnu::constructor]] void be_told_of_forks() { pthread_atfork(nullptr, nullptr, come_over_libc_fork); }
+
 }  // namespace
 
 Lab* attach_thread() {
-    if (!the_arena.open()) return nullptr;
-    Lab* lab = the_registry.acquire_lab();
-    if (lab == nullptr) return nullptr;
-    Lab* earlier = nullptr;
-    if (!the_thread.lab.compare_exchange(earlier, lab, relaxed)) {
-        the_registry.release_lab(lab);
-        return earlier;
+    CallCount frame(the_thread.frames);
+    Lab* lab = nullptr;
+    {
+        CallCount attaching(the_thread.attaching);
+        if (!the_arena.open()) return nullptr;
+        LabState mine;
+        lab = the_registry.acquire_lab(mine);
+        if (lab == nullptr) return nullptr;
+        Lab* earlier = nullptr;
+        if (!the_thread.lab.compare_exchange(earlier, lab, relaxed)) {
+            the_registry.try_release(lab, mine);
+            return earlier;
+        }
+        start_fast_path(lab);
+        close_lab_when_thread_exits(lab);
     }
-    start_fast_path(lab);
-    close_lab_when_thread_exits(lab);
+    if (!has_come_over_fork(lab)) come_over_fork(lab);
+    the_repair.examine_labs(lab->id.load(relaxed));
     return lab;
-}
-
-void close_lab(Lab* lab) {
-    the_thread.fast.store(&the_empty_lab, relaxed);
-    the_thread.lab.store(nullptr, relaxed);
-    LabState seen = lab->state.load(relaxed);
-    // seq_cst [RG2]: before the sets are drained; pairs with seq_cst [RG2] in is_active
-    while (!lab->state.compare_exchange(seen, seen.closing(), seq_cst)) {
-    }
-    OwnerId me = lab->id.load(relaxed);
-    for (unsigned c = 0; c < kSizeClasses; c++) {
-        // acq_rel [LL1]: pairs with acquire [LL1] in cas_pop
-        Span* span = lab->hot[c].exchange(&the_dummy_span, acq_rel);
-        if (span != &the_dummy_span) {
-            span->leave_hot(me);
-            evaluate(span);
-        }
-        while (drain_one_reusable(lab, c)) {
-        }
-    }
-    the_registry.release_lab(lab);
 }
 
 }  // namespace rtspan

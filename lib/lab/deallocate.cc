@@ -36,6 +36,7 @@ void check_block(Span* span, Anchor seen, void* block) {
 }  // namespace
 
 void deallocate_limit_slow(Span* span, void* block, LocalWord left) {
+    CallCount frame(the_thread.frames);
     OwnerId me = the_thread.fast.load(relaxed)->id.load(relaxed);
 #if RTSPAN_HAS_RSEQ
     if (left.raw() == kAborted) return push_as_owner(span, block, me);
@@ -45,6 +46,7 @@ void deallocate_limit_slow(Span* span, void* block, LocalWord left) {
 }
 
 void deallocate_remote_slow(Span* span, void* block) {
+    CallCount frame(the_thread.frames);
     Anchor seen = span->anchor();
     if (seen.is(SpanState::large)) return free_large(span, block);
     check_block(span, seen, block);
@@ -52,13 +54,13 @@ void deallocate_remote_slow(Span* span, void* block) {
     Lab* lab = the_thread.lab.load(relaxed);
     if (lab != nullptr) {
         OwnerId me = lab->id.load(relaxed);
-        if (owner == me || (!the_registry.is_active(owner) && adopt(span, owner, lab))) {
-            return push_as_owner(span, block, me);
+        if (owner == me) return push_as_owner(span, block, me);
+        if (!the_registry.is_active(owner)) {
+            if (seen.is(SpanState::hot)) retire(span, owner);
+            if (adopt(span, owner, lab)) return push_as_owner(span, block, me);
         }
     }
-    Span::RemotePush push = span->remote_push(block);
-    if (push.made_reusable) publish(span);
-    if (push.now.is_cooling()) evaluate(span);
+    push_remotely(span, block);
 }
 
 void deallocate_foreign_slow(void* block) {

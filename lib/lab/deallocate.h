@@ -11,11 +11,10 @@
 //
 // A signal here: handlers push and pop on the same lists; the sequence aborts, the CAS fails.
 // Stopped or killed here: before the push the block is lost; behind it, an evaluation that may have been the last one
-// for this span: its blocks stay with it until another free or, issue 3, its owner's closing evaluates it.
+// for this span: its blocks stay with it until another free evaluates it, or who repairs after the death (repair.h).
 // Bound: constant but for the loops of span.h and the span-pool.
-// System calls: none, but munmap of a huge object, the
-// processor's number where the span goes to the pool, and those of the metadata region where adopting an orphan needs a
-// leaf in the heir's set.
+// System calls: none, but munmap of a huge object, the processor's number where the span goes to the pool, and those of
+// the metadata region where adopting an orphan needs a leaf in the heir's set.
 #ifndef RTSPAN_LAB_DEALLOCATE_H
 #define RTSPAN_LAB_DEALLOCATE_H
 

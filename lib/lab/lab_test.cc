@@ -7,55 +7,47 @@
 namespace rtspan {
 namespace {
 
-constexpr uint32_t kMaxId = 0x3fffff;  // the kernel's limit of a tid is 2^22
+constexpr int kMaxId = (1 << 22) - 1;  // the kernel's limit of a tid is 2^22
 
 TEST(LabState, IsFreeWhenZero) {
     LabState state;
-    EXPECT_EQ(state.phase(), LabState::kFree);
+    EXPECT_TRUE(state.is(LabState::kFree));
     EXPECT_EQ(state.generation(), 0u);
-    EXPECT_EQ(state.tid(), 0u);
-    EXPECT_EQ(state.pid(), 0u);
+    EXPECT_EQ(state.tid(), 0);
 }
 
-TEST(LabState, LifeGoesFromFreeToActiveToClosingToTheNextGeneration) {
+TEST(LabState, LifeGoesFromFreeToActiveToClosingToFree) {
     LabState state;
-    for (uint32_t generation = 0; generation < 5; generation++) {
-        LabState active = state.activated(kMaxId - generation, 1 + generation);
-        EXPECT_EQ(active.phase(), LabState::kActive);
-        EXPECT_EQ(active.tid(), kMaxId - generation);
-        EXPECT_EQ(active.pid(), 1 + generation);
+    for (uint32_t generation = 1; generation < 5; generation++) {
+        LabState active = state.activated(kMaxId - static_cast<int>(generation));
+        EXPECT_TRUE(active.is(LabState::kActive));
+        EXPECT_EQ(active.tid(), kMaxId - static_cast<int>(generation));
         EXPECT_EQ(active.generation(), generation);
+        LabState moved = active.moved_to(7);
+        EXPECT_TRUE(moved.is(LabState::kActive));
+        EXPECT_EQ(moved.tid(), 7);
+        EXPECT_EQ(moved.moved_to(active.tid()), active);
         LabState closing = active.closing();
-        EXPECT_EQ(closing.phase(), LabState::kClosing);
+        EXPECT_TRUE(closing.is(LabState::kClosing));
         EXPECT_EQ(closing.tid(), active.tid());
-        EXPECT_EQ(closing.pid(), active.pid());
         EXPECT_EQ(closing.generation(), generation);
+        EXPECT_EQ(closing.closing(), closing);
         state = closing.freed();
-        EXPECT_EQ(state.phase(), LabState::kFree);
-        EXPECT_EQ(state.tid(), 0u);
-        EXPECT_EQ(state.pid(), 0u);
-        EXPECT_EQ(state.generation(), generation + 1);
+        EXPECT_TRUE(state.is(LabState::kFree));
+        EXPECT_EQ(state.tid(), 0);
+        EXPECT_EQ(state.generation(), generation);
         EXPECT_EQ(active.freed(), state);
     }
 }
 
-TEST(LabState, FieldsDoNotTouchEachOther) {
-    LabState all_tid = LabState().activated(kMaxId, 0);
-    EXPECT_EQ(all_tid.pid(), 0u);
-    EXPECT_EQ(all_tid.generation(), 0u);
-    EXPECT_EQ(all_tid.phase(), LabState::kActive);
-    LabState all_pid = LabState().activated(0, kMaxId);
-    EXPECT_EQ(all_pid.tid(), 0u);
-    EXPECT_EQ(all_pid.generation(), 0u);
-    EXPECT_EQ(all_pid.phase(), LabState::kActive);
-}
-
-TEST(LabState, GenerationWraps) {
-    LabState state;
-    for (uint32_t i = 0; i < LabState::kGenerations - 1; i++) state = state.freed();
-    EXPECT_EQ(state.generation(), LabState::kGenerations - 1);
-    EXPECT_EQ(state.activated(kMaxId, kMaxId).generation(), LabState::kGenerations - 1);
-    EXPECT_EQ(state.freed(), LabState());
+TEST(OwnerProcess, FieldsDoNotTouchEachOther) {
+    OwnerProcess pid(0, 0, kMaxId), epoch(0, kMaxId, 0), generation(UINT32_MAX, 0, 0);
+    EXPECT_EQ(pid.pid(), kMaxId);
+    EXPECT_TRUE(pid.is_of_epoch(0) && pid.is_of_life(0));
+    EXPECT_EQ(epoch.pid(), 0);
+    EXPECT_TRUE(epoch.is_of_epoch(kMaxId) && !epoch.is_of_epoch(1) && epoch.is_of_life(0));
+    EXPECT_EQ(generation.pid(), 0);
+    EXPECT_TRUE(generation.is_of_epoch(0) && generation.is_of_life(UINT32_MAX) && !generation.is_of_life(0));
 }
 
 TEST(Lab, SlotsOfANewOneAreTheDummy) {

@@ -2,30 +2,38 @@
 
 #include "arena/metadata.h"
 #include "os/thread.h"
+#include "sync/fork_epoch.h"
 
 namespace rtspan {
 
-Lab* Registry::acquire_lab() {
-    uint32_t number = free_.take();
-    Lab* lab = number == IndexSet::kNone ? create() : at(number);
-    if (lab == nullptr) return nullptr;
-    LabState seen = lab->state.load(relaxed);
-    LabState mine = seen.activated(static_cast<uint32_t>(os::thread_id()), static_cast<uint32_t>(os::process_id()));
-    OwnerId last = lab->id.load(relaxed);
-    // seq_cst [RG2]: the new life's id before its state; pairs with seq_cst [RG2] in is_active
-    lab->id.store(OwnerId(last.lab(), last.generation() + 1), seq_cst);
-    // acq_rel [RG3]: the last owner emptied it; pairs with acq_rel [RG3] in release_lab.
-    // Nobody else has this number: it was taken out of the set, or created, by this call.
-    bool won = seen.phase() == LabState::kFree && lab->state.compare_exchange(seen, mine, acq_rel);
-    return won ? lab : nullptr;
+Lab* Registry::acquire_lab(LabState& mine) {
+    if (!the_fork_epoch.open()) return nullptr;
+    for (;;) {
+        uint32_t number = free_.take();
+        Lab* lab = number == IndexSet::kNone ? create() : at(number);
+        // Another thread may be faster even with a new one, if who examined the registry has listed it.
+        if (lab == nullptr || try_activate(lab, mine)) return lab;
+    }
 }
 
-void Registry::release_lab(Lab* lab) {
-    LabState seen = lab->state.load(relaxed);
-    // acq_rel [RG3]: pairs with acq_rel [RG3] in acquire_lab
-    while (!lab->state.compare_exchange(seen, seen.freed(), acq_rel)) {
-    }
-    free_.put(lab->id.load(relaxed).lab());
+bool Registry::try_activate(Lab* lab, LabState& mine) {
+    // acquire [RG3]: the last life's end; pairs with acq_rel [RG3] in try_release
+    LabState seen = lab->state.load(acquire);
+    mine = seen.activated(os::thread_id());
+    // seq_cst [RG2]: pairs with seq_cst [RG2] in is_active
+    if (!seen.is(LabState::kFree) || !lab->state.compare_exchange(seen, mine, seq_cst)) return false;
+    // release [RG4]: pairs with acquire [RG4] in is_dead
+    lab->process.store(OwnerProcess(mine.generation(), the_fork_epoch.current(), os::process_id()), release);
+    for (HotSlot& slot : lab->hot) slot.store(&the_dummy_span, relaxed);
+    lab->id.store(OwnerId(lab->number, mine.generation()), relaxed);
+    return true;
+}
+
+bool Registry::try_release(Lab* lab, LabState seen) {
+    // acq_rel [RG3]: pairs with acquire [RG3] in try_activate
+    if (!lab->state.compare_exchange(seen, seen.freed(), acq_rel)) return false;
+    list(lab);
+    return true;
 }
 
 Lab* Registry::create() {
@@ -37,8 +45,7 @@ Lab* Registry::create() {
         if (lab == nullptr) lab = static_cast<Lab*>(allocate_metadata(sizeof(Lab)));
         if (lab == nullptr) return nullptr;
     } while (!last_.compare_exchange(last, last + 1, relaxed));
-    lab->id.store(OwnerId(last + 1, UINT32_MAX), relaxed);  // its first life will be 0
-    for (HotSlot& slot : lab->hot) slot.store(&the_dummy_span, relaxed);
+    lab->number = last + 1;
     // release [RG1]: pairs with acquire [RG1] in at
     labs_[last + 1].store(lab, release);
     return lab;

@@ -3,7 +3,8 @@
 //
 // States of a number: none -> (created) free or active -> ... see LabState. free_ is an IndexSet of the numbers of free
 // LABs; as in every IndexSet an entry is only a hint, the CAS on the state word decides.
-// Stopped or killed between take and the CAS to active: that LAB stays free but unlisted, 20 KiB (issue 3 finds it).
+// Stopped or killed here: nobody waits. A LAB that is free but not listed is listed by who probes it (closing.h); one
+// that is active but whose dead owner has not said of which process is judged by its tid alone.
 // Progress: lock-free. System calls: those of the metadata region, and gettid, getpid.
 #ifndef RTSPAN_LAB_REGISTRY_H
 #define RTSPAN_LAB_REGISTRY_H
@@ -16,10 +17,14 @@ class Registry {
   public:
     static constexpr uint32_t kMaxLabs = 65536;
 
-    // An active LAB for the calling thread, its slots and sets empty; null where memory or numbers are exhausted.
-    Lab* acquire_lab();
-    // For the owner of an active or closing LAB that is empty.
-    void release_lab(Lab* lab);
+    // An active LAB for the calling thread, its slots empty; null where memory or numbers are exhausted. Its sets may hold
+    // hints from earlier lives.
+    // `mine` becomes its state.
+    Lab* acquire_lab(LabState& mine);
+    // The CAS from `seen`, closing with nothing left to close or never used, to free.
+    bool try_release(Lab* lab, LabState seen);
+    // For a LAB that is free: makes sure that it is listed.
+    void list(Lab* lab) { free_.put(lab->number); }
 
     // Null for numbers that no LAB has.
     Lab* at(uint32_t number) const {
@@ -31,15 +36,15 @@ class Registry {
         if (lab == nullptr) return false;
         // seq_cst [RG2]: who put a span into a set looks at the state again, who closes drains the sets after changing
         // it; pairs with seq_cst [RG2] in close_lab
-        // The id after the state: a life that was active at the one, and is the latest at the other, is this one. The
-        // state's own generation is too short to tell a life from the one 2^18 threads ago.
-        return lab->state.load(seq_cst).phase() == LabState::kActive && lab->id.load(seq_cst) == owner;
+        LabState state = lab->state.load(seq_cst);
+        return state.is(LabState::kActive) && state.generation() == owner.generation();
     }
     // LABs created so far; numbers are 1 to this.
     uint32_t count() const { return last_.load(relaxed); }
 
   private:
     Lab* create();
+    bool try_activate(Lab* lab, LabState& mine);
 
     Atomic<uint32_t> last_;
     IndexSet free_;

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "lab/new_lab_test.h"
 #include "os/thread.h"
 #include "pool/fresh_process_test.h"
 
@@ -16,6 +17,8 @@ namespace {
 
 using test::in_fresh_process;
 using test::kThreadSanitizer;
+using test::new_lab;
+using test::release;
 
 OwnerId id_of(Lab* lab) { return lab->id.load(relaxed); }
 
@@ -34,18 +37,19 @@ TEST(Registry, LabsAreActiveEmptyAndNumberedFromOne) {
         ASSERT_TRUE(the_arena.open());
         std::set<Lab*> labs;
         for (uint32_t number = 1; number <= 200; number++) {
-            Lab* lab = the_registry.acquire_lab();
+            Lab* lab = new_lab();
             ASSERT_NE(lab, nullptr);
             EXPECT_TRUE(labs.insert(lab).second);
             EXPECT_EQ(reinterpret_cast<uintptr_t>(lab) % 64, 0u);
-            EXPECT_EQ(id_of(lab), OwnerId(number, 0));
+            EXPECT_EQ(id_of(lab), OwnerId(number, 1));
             EXPECT_EQ(the_registry.at(number), lab);
             EXPECT_EQ(the_registry.count(), number);
             EXPECT_TRUE(the_registry.is_active(id_of(lab)));
             LabState state = lab->state.load(relaxed);
             EXPECT_EQ(state.phase(), LabState::kActive);
-            EXPECT_EQ(state.tid(), static_cast<uint32_t>(os::thread_id()));
-            EXPECT_EQ(state.pid(), static_cast<uint32_t>(getpid()));
+            EXPECT_EQ(state.tid(), os::thread_id());
+            EXPECT_EQ(lab->process.load(relaxed).pid(), getpid());
+            EXPECT_TRUE(lab->process.load(relaxed).is_of_life(state.generation()));
             for (HotSlot& slot : lab->hot) EXPECT_EQ(slot.load(relaxed), &the_dummy_span);
             for (IndexSet& set : lab->reusable) EXPECT_EQ(set.take(), IndexSet::kNone);
         }
@@ -55,9 +59,9 @@ TEST(Registry, LabsAreActiveEmptyAndNumberedFromOne) {
 TEST(Registry, ReusesALabWithTheNextGeneration) {
     in_fresh_process([] {
         ASSERT_TRUE(the_arena.open());
-        Lab* other = the_registry.acquire_lab();
-        Lab* lab = the_registry.acquire_lab();
-        for (uint32_t generation = 0; generation < 50; generation++) {
+        Lab* other = new_lab();
+        Lab* lab = new_lab();
+        for (uint32_t generation = 1; generation < 50; generation++) {
             OwnerId id = id_of(lab);
             EXPECT_EQ(id.generation(), generation);
             EXPECT_TRUE(the_registry.is_active(id));
@@ -65,9 +69,9 @@ TEST(Registry, ReusesALabWithTheNextGeneration) {
             // Released out of either phase.
             if (generation % 2 == 0) lab->state.store(lab->state.load(relaxed).closing(), seq_cst);
             EXPECT_EQ(the_registry.is_active(id), generation % 2 != 0);
-            the_registry.release_lab(lab);
+            release(lab);
             EXPECT_FALSE(the_registry.is_active(id));
-            ASSERT_EQ(the_registry.acquire_lab(), lab);
+            ASSERT_EQ(new_lab(), lab);
             EXPECT_FALSE(the_registry.is_active(id));
         }
         EXPECT_EQ(the_registry.count(), 2u);
@@ -87,7 +91,7 @@ TEST(Registry, ConcurrentCallersHaveEachLabAlone) {
             for (int i = 0; i < rounds; i++) {
                 std::array<Lab*, kEach> labs;
                 for (Lab*& lab : labs) {
-                    lab = the_registry.acquire_lab();
+                    lab = new_lab();
                     if (lab == nullptr || id_of(lab).lab() >= holders.size() || holders[id_of(lab).lab()]++ != 0) {
                         faults++;
                         return;
@@ -95,7 +99,7 @@ TEST(Registry, ConcurrentCallersHaveEachLabAlone) {
                 }
                 for (Lab* lab : labs) {
                     if (holders[id_of(lab).lab()]-- != 1) faults++;
-                    the_registry.release_lab(lab);
+                    release(lab);
                 }
             }
         };
@@ -106,7 +110,7 @@ TEST(Registry, ConcurrentCallersHaveEachLabAlone) {
         // All are free again, and each is listed: the next calls need no new one.
         uint32_t count = the_registry.count();
         EXPECT_LT(count, holders.size()) << "a few more than there are at a time: a put under way may hide some";
-        for (uint32_t i = 0; i < count; i++) EXPECT_NE(the_registry.acquire_lab(), nullptr);
+        for (uint32_t i = 0; i < count; i++) EXPECT_NE(new_lab(), nullptr);
         EXPECT_EQ(the_registry.count(), count);
     });
 }
@@ -116,14 +120,14 @@ TEST(Registry, ExhaustedMemoryGivesNullAndThenWhatIsReleased) {
         [] {
             ASSERT_TRUE(the_arena.open());
             std::vector<Lab*> labs;
-            while (Lab* lab = the_registry.acquire_lab()) {
+            while (Lab* lab = new_lab()) {
                 ASSERT_LT(labs.size(), (size_t{16} << 20) / sizeof(Lab));
                 labs.push_back(lab);
             }
             EXPECT_GT(labs.size(), 300u);
-            the_registry.release_lab(labs[17]);
-            EXPECT_EQ(the_registry.acquire_lab(), labs[17]);
-            EXPECT_EQ(the_registry.acquire_lab(), nullptr);
+            release(labs[17]);
+            EXPECT_EQ(new_lab(), labs[17]);
+            EXPECT_EQ(new_lab(), nullptr);
         },
         "16M");
 }
@@ -133,10 +137,10 @@ TEST(Registry, FailureUsesUpNoNumber) {
     in_fresh_process(
         [] {
             ASSERT_TRUE(the_arena.open());
-            while (the_registry.acquire_lab() != nullptr) {
+            while (new_lab() != nullptr) {
             }
             uint32_t count = the_registry.count();
-            for (int i = 0; i < 10; i++) EXPECT_EQ(the_registry.acquire_lab(), nullptr);
+            for (int i = 0; i < 10; i++) EXPECT_EQ(new_lab(), nullptr);
             EXPECT_EQ(the_registry.count(), count);
         },
         "16M");

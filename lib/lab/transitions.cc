@@ -91,11 +91,36 @@ Span* take_reusable(Lab* lab, unsigned size_class) {
     return nullptr;
 }
 
-bool drain_one_reusable(Lab* lab, unsigned size_class) {
-    uint32_t index = lab->reusable[size_class].take();
+void push_remotely(Span* span, void* block) {
+    Span::RemotePush push = span->remote_push(block);
+    if (push.made_reusable) publish(span);
+    if (push.now.is_cooling()) evaluate(span);
+}
+
+bool drain_one_reusable(Lab* lab, OwnerId gone, unsigned size_class) {
+    IndexSet& set = lab->reusable[size_class];
+    uint32_t index = set.find();
     if (index == IndexSet::kNone) return false;
-    claim(Span::at(index), lab->id.load(relaxed), size_class, false);
+    Span* span = Span::at(index);
+    claim(span, gone, size_class, false);
+    // Only now: a death before this leaves the span to be found by the next who helps. Who was stopped here may take out
+    // what a later life has put in.
+    set.remove(index);
+    if (span->anchor().is(SpanState::reusable)) publish(span);
     return true;
+}
+
+void retire(Span* span, OwnerId gone) {
+    for (;;) {
+        Anchor seen = span->anchor();
+        if (!seen.is(SpanState::hot) || span->owner() != gone) break;
+        if (!span->finish_take(gone)) {
+            if (void* block = span->pop_for_install(gone); block != nullptr) push_remotely(span, block);
+        } else if (span->try_transition(seen, seen.left())) {
+            break;
+        }
+    }
+    evaluate(span);
 }
 
 bool adopt(Span* span, OwnerId gone, Lab* lab) {

@@ -7,7 +7,7 @@
 // stays.
 //
 // Stopped or killed between a transition and what follows: to reusable, the span is not found by its owner, but by the
-// free that makes its sum C; to free, the span is lost to the pool. Issue 3 bounds and repairs both.
+// free that makes its sum C, or by who repairs after a death (repair.h); to free, the span is lost to the pool.
 // A signal here: a handler's call completes its own transitions; ours then fail or concern another stay.
 #ifndef RTSPAN_LAB_TRANSITIONS_H
 #define RTSPAN_LAB_TRANSITIONS_H
@@ -27,8 +27,15 @@ void publish(Span* span);
 // A span out of the set of `lab` that is now hot and the caller's alone, or null.
 Span* take_reusable(Lab* lab, unsigned size_class);
 
-// Turns one span of the set, in a LAB that closes, floating; false where the set is empty.
-bool drain_one_reusable(Lab* lab, unsigned size_class);
+// For a remote free's end, by who has pushed `block` on the anchor's list: what follows from it.
+void push_remotely(Span* span, void* block);
+
+// Turns one span of the set, in a LAB whose life `gone` is over, floating; false where the set is empty.
+bool drain_one_reusable(Lab* lab, OwnerId gone, unsigned size_class);
+
+// Makes a span that is hot though its owner's life `gone` is over floating, and evaluates it. Any number of callers at a
+// time.
+void retire(Span* span, OwnerId gone);
 
 // For the holder of a live block of an orphan: makes `lab` its owner. False where it must be freed remotely.
 bool adopt(Span* span, OwnerId gone, Lab* lab);

@@ -4,6 +4,7 @@
 
 #include "arena/metadata.h"
 #include "lab/census_test.h"
+#include "lab/new_lab_test.h"
 #include "lab/registry.h"
 #include "pool/fresh_process_test.h"
 #include "pool/span_pool.h"
@@ -13,6 +14,8 @@ namespace {
 
 using test::free_blocks;
 using test::in_fresh_process;
+using test::new_lab;
+using test::release;
 
 constexpr unsigned kClass = 30;  // 5 KiB, C = 51 or so
 constexpr uint32_t kCapacity = geometry(kClass).capacity;
@@ -32,11 +35,11 @@ struct Bench {
 
     Bench() {
         EXPECT_TRUE(the_arena.open());
-        lab = the_registry.acquire_lab();
+        lab = new_lab();
         open();
     }
     void open() {
-        span = the_pool.get(Kind::group(geometry(kClass).group));
+        span = the_pool.get(Kind::group(geometry(kClass).group), OwnerId());
         EXPECT_TRUE(set().ensure(span->index(), [](size_t bytes) { return the_metadata.allocate(bytes); }));
         span->open_hot(kClass, me());
         slot.store(span, relaxed);
@@ -87,7 +90,7 @@ TEST(Evaluate, MakesReusableOverTheThreshold) {
         evaluate(b.span);
         b.expect(SpanState::free, false);
         EXPECT_EQ(b.span->owner(), OwnerId());
-        EXPECT_EQ(the_pool.get(Kind::group(geometry(kClass).group)), b.span);
+        EXPECT_EQ(the_pool.get(Kind::group(geometry(kClass).group), OwnerId()), b.span);
         EXPECT_GE(b.span->dirty_bytes(), size_t{kCapacity} * geometry(kClass).block_size);
     });
 }
@@ -204,7 +207,7 @@ TEST(TakeReusable, FindsASpanAllOfWhoseBlocksAreFree) {
             b.free_locally(kCapacity - 1);
             b.expect(SpanState::reusable, true);
             if (closing) {
-                EXPECT_TRUE(drain_one_reusable(b.lab, kClass));
+                EXPECT_TRUE(drain_one_reusable(b.lab, b.lab->id.load(relaxed), kClass));
                 b.expect(SpanState::free, false);
             } else {
                 EXPECT_EQ(take_reusable(b.lab, kClass), b.span);
@@ -274,16 +277,16 @@ TEST(TakeReusable, LooksAtABoundedNumberOfSpans) {
 TEST(DrainOneReusable, TurnsFloatingUntilTheSetIsEmpty) {
     in_fresh_process([] {
         Bench b;
-        EXPECT_FALSE(drain_one_reusable(b.lab, kClass));
+        EXPECT_FALSE(drain_one_reusable(b.lab, b.lab->id.load(relaxed), kClass));
         b.take(kCapacity);
         b.span->leave_hot(b.me());
         b.free_locally(kThreshold + 1);
         evaluate(b.span);
         b.expect(SpanState::reusable, true);
         b.close();
-        EXPECT_TRUE(drain_one_reusable(b.lab, kClass));
+        EXPECT_TRUE(drain_one_reusable(b.lab, b.lab->id.load(relaxed), kClass));
         b.expect(SpanState::floating, false);
-        EXPECT_FALSE(drain_one_reusable(b.lab, kClass));
+        EXPECT_FALSE(drain_one_reusable(b.lab, b.lab->id.load(relaxed), kClass));
     });
 }
 
@@ -295,13 +298,13 @@ TEST(Adopt, GivesAnOrphanItsHeir) {
             b.take(kCapacity);
             b.span->leave_hot(gone);
             b.close();
-            the_registry.release_lab(b.lab);
+            release(b.lab);
             if (was_shared) {
                 EXPECT_TRUE(b.span->remote_push(b.last()).made_reusable);
                 publish(b.span);
             }
-            the_registry.acquire_lab();  // the same LAB: another life
-            Lab* heir = the_registry.acquire_lab();
+            new_lab();  // the same LAB: another life
+            Lab* heir = new_lab();
             ASSERT_NE(heir, b.lab);
             OwnerId me = heir->id.load(relaxed);
             ASSERT_TRUE(adopt(b.span, gone, heir));
@@ -325,7 +328,7 @@ TEST(Adopt, LeavesHotSpansAlone) {
         OwnerId gone = b.me();
         b.take(1);
         b.close();
-        Lab* heir = the_registry.acquire_lab();
+        Lab* heir = new_lab();
         EXPECT_FALSE(adopt(b.span, gone, heir));
         EXPECT_EQ(b.span->owner(), gone);
     });

@@ -65,6 +65,11 @@ void forbid_huge_pages(void* start, size_t bytes) {
     system_call(SYS_madvise, reinterpret_cast<long>(start), static_cast<long>(bytes), MADV_NOHUGEPAGE);
 }
 
+int wipe_on_fork(void* start, size_t bytes) {
+    return static_cast<int>(
+        system_call(SYS_madvise, reinterpret_cast<long>(start), static_cast<long>(bytes), MADV_WIPEONFORK));
+}
+
 int discard(void* start, size_t bytes) {
     return static_cast<int>(
         system_call(SYS_madvise, reinterpret_cast<long>(start), static_cast<long>(bytes), MADV_DONTNEED));

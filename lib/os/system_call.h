@@ -22,6 +22,8 @@ int unmap(void* start, size_t bytes);
 int commit(void* start, size_t bytes);
 // Keeps transparent huge pages away: an almost empty span must not become 2 MiB resident.
 void forbid_huge_pages(void* start, size_t bytes);
+// In the child of a fork, however made, this memory reads as zero. Fails where the kernel is older than Linux 4.14.
+int wipe_on_fork(void* start, size_t bytes);
 // Drops the pages' contents; they read as zero afterwards. Fails where they are locked.
 int discard(void* start, size_t bytes);
 

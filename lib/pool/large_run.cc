@@ -28,11 +28,11 @@ size_t max_large_bytes() {
     return limit < kVirtualSpanSize << kMaxRunOrder ? limit : kVirtualSpanSize << kMaxRunOrder;
 }
 
-LargeObject allocate_large(size_t bytes, size_t alignment) {
+LargeObject allocate_large(size_t bytes, size_t alignment, OwnerId me) {
     size_t extra = alignment > kVirtualSpanSize ? alignment - kVirtualSpanSize : 0;
     if (bytes > max_large_bytes() || extra > max_large_bytes() - bytes) return {nullptr, 0};
     unsigned order = order_of(bytes + extra);
-    Span* head = the_pool.get(Kind::run(order));
+    Span* head = the_pool.get(Kind::run(order), me);
     if (head == nullptr) return {nullptr, 0};
     head->run_order().store(order, relaxed);
     Span* span = head;

@@ -22,8 +22,9 @@ struct LargeObject {
 // The largest object that comes from the arena: a 64th of it, at least 2 MiB, at most 64 GiB.
 size_t max_large_bytes();
 
-// `bytes` over 0, `alignment` a power of two. {null, 0} where the arena cannot give it.
-LargeObject allocate_large(size_t bytes, size_t alignment);
+// `bytes` over 0, `alignment` a power of two, `me` the life of the caller's LAB. {null, 0} where the arena cannot give
+// it.
+LargeObject allocate_large(size_t bytes, size_t alignment, OwnerId me);
 // `span` contains `block`. Fatal unless the block is a live large object's start.
 void free_large(Span* span, void* block);
 size_t large_usable_bytes(Span* span);

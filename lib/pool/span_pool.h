@@ -9,7 +9,9 @@
 //   put   own processor's stack.
 //
 // Processors are those the process may run on at first use, at most 64; the number of stacks looked at is bounded by
-// them. Whoever holds a span that came out of get has it alone. A death between get and the next step loses that span.
+// them. Whoever holds a span that came out of get has it alone.
+// Stopped or killed here: nobody waits. A death between get and the next step, or within put, loses that span; what a
+// death in get pins besides comes back by take_over.
 // Progress: lock-free. System calls: those of Arena::take for fresh spans; trim, one madvise per span.
 #ifndef RTSPAN_POOL_SPAN_POOL_H
 #define RTSPAN_POOL_SPAN_POOL_H
@@ -38,14 +40,17 @@ class Kind {
 
 class SpanPool {
   public:
-    // Null where the arena is exhausted. The span is free or was never used.
-    Span* get(Kind kind);
+    // Null where the arena is exhausted. The span is free or was never used. `me` is the life of the caller's LAB.
+    Span* get(Kind kind, OwnerId me);
     // `span` is the caller's alone, and not in use; it becomes free.
     void put(Span* span, Kind kind);
 
     // Gives the pages of dirty free spans back to the kernel until about `keep` bytes of them are left; whether any
     // were.
-    bool trim(size_t keep);
+    bool trim(size_t keep, OwnerId me);
+    // What the life `dead`, which is over, was in the middle of: the spans that its calls of get named come back.
+    // Looks at the slots in use of every stack.
+    void take_over(OwnerId dead, OwnerId heir);
 
   private:
     struct NextLink {
@@ -56,9 +61,9 @@ class SpanPool {
     enum Pages : unsigned { kDirty, kClean };
 
     unsigned processors();
-    Span* pop(Kind kind, Pages pages);
-    Span* pop(Kind kind);
-    Span* split(Kind kind);
+    Span* pop(Kind kind, Pages pages, OwnerId me);
+    Span* pop(Kind kind, OwnerId me);
+    Span* split(Kind kind, OwnerId me);
 
     Atomic<unsigned> processors_;
     Stack stacks_[Kind::kCount][2][kMaxProcessors];

@@ -21,6 +21,7 @@ using test::in_fresh_process;
 using test::kThreadSanitizer;
 
 constexpr size_t k64K = size_t{64} << 10;
+constexpr OwnerId kMe(1, 1);
 
 char* memory_of(Span* span) { return reinterpret_cast<char*>(span->memory()); }
 
@@ -61,8 +62,8 @@ TEST(Kind, NumbersEachKindOnce) {
 TEST(SpanPool, FreshSpansAreDistinctAlignedAndZero) {
     in_fresh_process([] {
         ASSERT_TRUE(the_arena.open());
-        Span* first = the_pool.get(Kind::group(0));
-        Span* second = the_pool.get(Kind::group(0));
+        Span* first = the_pool.get(Kind::group(0), kMe);
+        Span* second = the_pool.get(Kind::group(0), kMe);
         ASSERT_NE(first, nullptr);
         ASSERT_NE(second, nullptr);
         EXPECT_NE(first, second);
@@ -81,12 +82,12 @@ TEST(SpanPool, GivesWhatWasPutBeforeAnythingFresh) {
         ASSERT_TRUE(the_arena.open());
         for (unsigned number = 0; number < Kind::kCount; number++) {
             if (Kind::at(number).order() > 3) continue;
-            Span* span = the_pool.get(Kind::at(number));
+            Span* span = the_pool.get(Kind::at(number), kMe);
             uint64_t frontier = the_arena.frontier();
             for (uint64_t dirty : {uint64_t{0}, uint64_t{4096}}) {
                 span->set_dirty_bytes(dirty);
                 the_pool.put(span, Kind::at(number));
-                EXPECT_EQ(the_pool.get(Kind::at(number)), span) << "kind " << number;
+                EXPECT_EQ(the_pool.get(Kind::at(number), kMe), span) << "kind " << number;
             }
             EXPECT_EQ(the_arena.frontier(), frontier);
         }
@@ -99,13 +100,13 @@ TEST(SpanPool, KeepsKindsApart) {
         constexpr Kind kinds[] = {Kind::group(0), Kind::group(1), Kind::group(2),
                                   Kind::group(3), Kind::run(0),   Kind::run(1)};
         std::vector<Span*> spans;
-        for (Kind kind : kinds) spans.push_back(the_pool.get(kind));
+        for (Kind kind : kinds) spans.push_back(the_pool.get(kind, kMe));
         for (size_t i = 0; i < spans.size(); i++) the_pool.put(spans[i], kinds[i]);
-        for (size_t i = spans.size(); i-- > 0;) EXPECT_EQ(the_pool.get(kinds[i]), spans[i]);
+        for (size_t i = spans.size(); i-- > 0;) EXPECT_EQ(the_pool.get(kinds[i], kMe), spans[i]);
         for (size_t i = 0; i < spans.size(); i++) the_pool.put(spans[i], kinds[i]);
         for (Kind kind : {Kind::group(1), Kind::run(0)}) {
-            EXPECT_NE(the_pool.get(kind), nullptr);
-            Span* other = the_pool.get(kind);
+            EXPECT_NE(the_pool.get(kind, kMe), nullptr);
+            Span* other = the_pool.get(kind, kMe);
             EXPECT_EQ(std::count(spans.begin(), spans.end(), other), 0) << "another kind's span";
         }
     });
@@ -114,14 +115,14 @@ TEST(SpanPool, KeepsKindsApart) {
 TEST(SpanPool, GivesDirtySpansBeforeCleanOnes) {
     in_fresh_process([] {
         ASSERT_TRUE(the_arena.open());
-        Span* clean = the_pool.get(Kind::group(1));
-        Span* dirty = the_pool.get(Kind::group(1));
+        Span* clean = the_pool.get(Kind::group(1), kMe);
+        Span* dirty = the_pool.get(Kind::group(1), kMe);
         dirty->set_dirty_bytes(4096);
         for (bool dirty_first : {false, true}) {
             the_pool.put(dirty_first ? dirty : clean, Kind::group(1));
             the_pool.put(dirty_first ? clean : dirty, Kind::group(1));
-            EXPECT_EQ(the_pool.get(Kind::group(1)), dirty);
-            EXPECT_EQ(the_pool.get(Kind::group(1)), clean);
+            EXPECT_EQ(the_pool.get(Kind::group(1), kMe), dirty);
+            EXPECT_EQ(the_pool.get(Kind::group(1), kMe), clean);
         }
     });
 }
@@ -131,7 +132,7 @@ TEST(SpanPool, RunsAreAdjacentSpans) {
         ASSERT_TRUE(the_arena.open());
         for (unsigned order = 0; order <= 5; order++) {
             uint64_t before = the_arena.frontier();
-            Span* run = the_pool.get(Kind::run(order));
+            Span* run = the_pool.get(Kind::run(order), kMe);
             ASSERT_NE(run, nullptr);
             EXPECT_EQ(run->index(), before);
             EXPECT_EQ(the_arena.frontier(), before + (uint64_t{1} << order));
@@ -143,9 +144,9 @@ TEST(SpanPool, RunsAreAdjacentSpans) {
 TEST(SpanPool, FindsSpansThatWerePutOnOtherProcessors) {
     in_fresh_process([] {
         ASSERT_TRUE(the_arena.open());
-        Span* span = the_pool.get(Kind::group(0));
+        Span* span = the_pool.get(Kind::group(0), kMe);
         the_pool.put(span, Kind::group(0));
-        EXPECT_EQ(the_pool.get(Kind::group(0)), span);
+        EXPECT_EQ(the_pool.get(Kind::group(0), kMe), span);
         cpu_set_t usable;
         ASSERT_EQ(sched_getaffinity(0, sizeof usable, &usable), 0);
         std::vector<int> processors;
@@ -163,7 +164,7 @@ TEST(SpanPool, FindsSpansThatWerePutOnOtherProcessors) {
                 go_to(from);
                 the_pool.put(span, Kind::group(0));
                 go_to(to);
-                ASSERT_EQ(the_pool.get(Kind::group(0)), span) << from << " to " << to;
+                ASSERT_EQ(the_pool.get(Kind::group(0), kMe), span) << from << " to " << to;
             }
         }
     });
@@ -172,20 +173,20 @@ TEST(SpanPool, FindsSpansThatWerePutOnOtherProcessors) {
 TEST(SpanPool, TrimGivesPagesBack) {
     in_fresh_process([] {
         ASSERT_TRUE(the_arena.open());
-        EXPECT_FALSE(the_pool.trim(0)) << "there was nothing";
-        Span* span = the_pool.get(Kind::group(0));
-        Span* run = the_pool.get(Kind::run(2));
+        EXPECT_FALSE(the_pool.trim(0, kMe)) << "there was nothing";
+        Span* span = the_pool.get(Kind::group(0), kMe);
+        Span* run = the_pool.get(Kind::run(2), kMe);
         use_up(span, k64K);
         use_up(run, 4 * kVirtualSpanSize);
         the_pool.put(span, Kind::group(0));
         the_pool.put(run, Kind::run(2));
         EXPECT_EQ(resident_pages(run, 4 * kVirtualSpanSize), 4 * kVirtualSpanSize / os::kPageSize);
-        EXPECT_TRUE(the_pool.trim(0));
+        EXPECT_TRUE(the_pool.trim(0, kMe));
         EXPECT_EQ(resident_pages(span, k64K), 0u);
         EXPECT_EQ(resident_pages(run, 4 * kVirtualSpanSize), 0u);
-        EXPECT_FALSE(the_pool.trim(0)) << "nothing was left";
-        EXPECT_EQ(the_pool.get(Kind::group(0)), span);
-        EXPECT_EQ(the_pool.get(Kind::run(2)), run);
+        EXPECT_FALSE(the_pool.trim(0, kMe)) << "nothing was left";
+        EXPECT_EQ(the_pool.get(Kind::group(0), kMe), span);
+        EXPECT_EQ(the_pool.get(Kind::run(2), kMe), run);
         EXPECT_EQ(span->dirty_bytes(), 0u);
         EXPECT_EQ(run->dirty_bytes(), 0u);
         EXPECT_TRUE(reads_zero(span, k64K) && reads_zero(run, 4 * kVirtualSpanSize));
@@ -196,15 +197,15 @@ TEST(SpanPool, TrimKeepsWhatItIsToldTo) {
     in_fresh_process([] {
         ASSERT_TRUE(the_arena.open());
         std::vector<Span*> spans;
-        for (int i = 0; i < 8; i++) spans.push_back(the_pool.get(Kind::group(0)));
+        for (int i = 0; i < 8; i++) spans.push_back(the_pool.get(Kind::group(0), kMe));
         for (Span* span : spans) use_up(span, k64K), the_pool.put(span, Kind::group(0));
-        EXPECT_FALSE(the_pool.trim(8 * k64K));
-        EXPECT_TRUE(the_pool.trim(3 * k64K));
+        EXPECT_FALSE(the_pool.trim(8 * k64K, kMe));
+        EXPECT_TRUE(the_pool.trim(3 * k64K, kMe));
         uint64_t left = 0;
         for (Span* span : spans) left += span->dirty_bytes();
         EXPECT_EQ(left, 3 * k64K);
         for (Span* span : spans) EXPECT_EQ(reads_zero(span, k64K), span->dirty_bytes() == 0);
-        EXPECT_TRUE(the_pool.trim(0));
+        EXPECT_TRUE(the_pool.trim(0, kMe));
         for (Span* span : spans) EXPECT_TRUE(reads_zero(span, k64K));
     });
 }
@@ -215,15 +216,15 @@ TEST(SpanPool, ExhaustedArenaGivesNullAndThenWhatIsPut) {
         [] {
             ASSERT_TRUE(the_arena.open());
             std::set<Span*> spans;
-            while (Span* span = the_pool.get(Kind::group(2))) ASSERT_TRUE(spans.insert(span).second);
+            while (Span* span = the_pool.get(Kind::group(2), kMe)) ASSERT_TRUE(spans.insert(span).second);
             EXPECT_EQ(spans.size(), 7u);
-            EXPECT_EQ(the_pool.get(Kind::run(0)), nullptr);
+            EXPECT_EQ(the_pool.get(Kind::run(0), kMe), nullptr);
             the_pool.put(*spans.begin(), Kind::group(2));
-            EXPECT_EQ(the_pool.get(Kind::run(1)), nullptr);
+            EXPECT_EQ(the_pool.get(Kind::run(1), kMe), nullptr);
             // A span of any group serves every group and a run of one span.
             for (Kind kind : {Kind::group(0), Kind::group(3), Kind::run(0), Kind::group(1)}) {
-                EXPECT_EQ(the_pool.get(kind), *spans.begin());
-                EXPECT_EQ(the_pool.get(kind), nullptr);
+                EXPECT_EQ(the_pool.get(kind, kMe), *spans.begin());
+                EXPECT_EQ(the_pool.get(kind, kMe), nullptr);
                 the_pool.put(*spans.begin(), kind);
             }
         },
@@ -234,15 +235,15 @@ TEST(SpanPool, ExhaustedArenaSplitsLongerRuns) {
     in_fresh_process(
         [] {
             ASSERT_TRUE(the_arena.open());
-            Span* run = the_pool.get(Kind::run(2));
-            while (the_pool.get(Kind::run(0)) != nullptr) {
+            Span* run = the_pool.get(Kind::run(2), kMe);
+            while (the_pool.get(Kind::run(0), kMe) != nullptr) {
             }
             run->set_dirty_bytes(5 << 20);
             the_pool.put(run, Kind::run(2));
-            EXPECT_EQ(the_pool.get(Kind::run(3)), nullptr);
-            std::array<Span*, 3> parts = {the_pool.get(Kind::group(0)), the_pool.get(Kind::run(1)),
-                                          the_pool.get(Kind::group(3))};
-            EXPECT_EQ(the_pool.get(Kind::run(0)), nullptr);
+            EXPECT_EQ(the_pool.get(Kind::run(3), kMe), nullptr);
+            std::array<Span*, 3> parts = {the_pool.get(Kind::group(0), kMe), the_pool.get(Kind::run(1), kMe),
+                                          the_pool.get(Kind::group(3), kMe)};
+            EXPECT_EQ(the_pool.get(Kind::run(0), kMe), nullptr);
             std::set<uint32_t> seen;
             for (Span* part : parts) {
                 ASSERT_NE(part, nullptr);
@@ -263,11 +264,11 @@ TEST(SpanPool, ExhaustedArenaSplitsLongerRuns) {
 TEST(SpanPool, TrimFindsDirtySpansThatWereNeverOpened) {
     in_fresh_process([] {
         ASSERT_TRUE(the_arena.open());
-        Span* span = the_pool.get(Kind::run(1));
+        Span* span = the_pool.get(Kind::run(1), kMe);
         memset(memory_of(span), 1, k64K);
         span->set_dirty_bytes(k64K);
         the_pool.put(span, Kind::run(1));
-        EXPECT_TRUE(the_pool.trim(0));
+        EXPECT_TRUE(the_pool.trim(0, kMe));
         EXPECT_TRUE(reads_zero(span, k64K));
     });
 }
@@ -287,7 +288,7 @@ TEST(SpanPool, ConcurrentCallersHaveEachSpanAlone) {
                 seed = seed * 1103515245 + 12345;
                 Kind kind = Kind::group((seed >> 16 & 0xff) % kKinds);
                 if (held.size() < 3 && (seed >> 28 & 1) != 0) {
-                    Span* span = the_pool.get(kind);
+                    Span* span = the_pool.get(kind, kMe);
                     if (span == nullptr || span->index() >= holders.size() || holders[span->index()]++ != 0) {
                         faults++;
                         return;
@@ -312,7 +313,7 @@ TEST(SpanPool, ConcurrentCallersHaveEachSpanAlone) {
         std::set<Span*> there;
         for (unsigned g = 0; g < kKinds; g++) {
             while (the_arena.frontier() == frontier) {
-                Span* span = the_pool.get(Kind::group(g));
+                Span* span = the_pool.get(Kind::group(g), kMe);
                 bool was_there = the_arena.frontier() == frontier;
                 EXPECT_TRUE(!was_there || there.insert(span).second);
             }

@@ -90,22 +90,24 @@ bool Span::finish_take(OwnerId me) {
     }
 }
 
-// Gives the first block of the local list to the anchor's, so that a pending take can be installed.
-void Span::push_back_one() {
+void* Span::pop_for_install(OwnerId gone) {
     LocalWord word = local();
-    while (word.count() != 0) {
-        uintptr_t block = block_at(word.head_offset());
-        // acq_rel [SP2]: pairs with seq_cst [SP2] in local()
-        if (!local_.compare_exchange(word, word.popped(link_behind(word)), acq_rel)) continue;
-        remote_push(reinterpret_cast<void*>(block));
-        return;
-    }
+    // acquire [SP5]: pairs with acq_rel [SP5] in refill
+    TakeRecord record = take_.load(acquire);
+    bool to_install = record.is_pending() && record.parity() == word.parity() && record.is_followed_by(anchor());
+    if (!to_install || owner() != gone || word.count() == 0) return nullptr;
+    uintptr_t block = block_at(word.head_offset());
+    // acq_rel [SP2]: pairs with seq_cst [SP2] in local()
+    bool won = local_.compare_exchange(word, word.popped(link_behind(word)), acq_rel);
+    return won ? reinterpret_cast<void*>(block) : nullptr;
 }
 
 void Span::leave_hot(OwnerId me) {
     const Geometry& g = geometry(size_class());
     // A take may be pending beside a local list if a handler left it so; at most C rounds.
-    while (!finish_take(me)) push_back_one();
+    while (!finish_take(me)) {
+        if (void* block = pop_for_install(me); block != nullptr) remote_push(block);
+    }
     LocalWord word = local();
     // acq_rel [SP2]: whoever was interrupted in a pop fails; pairs with seq_cst [SP2] in local()
     while (!local_.compare_exchange(word, word.left(), acq_rel)) {

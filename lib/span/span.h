@@ -76,6 +76,7 @@ class OwnerId {
 
     constexpr uint32_t lab() const { return static_cast<uint32_t>(raw_ >> 32); }
     constexpr uint32_t generation() const { return static_cast<uint32_t>(raw_); }
+    constexpr uint64_t raw() const { return raw_; }
     constexpr bool operator==(OwnerId other) const { return raw_ == other.raw_; }
     constexpr bool operator!=(OwnerId other) const { return raw_ != other.raw_; }
 
@@ -141,8 +142,13 @@ class Span {
 
     // Owner only, span hot. Refill: false where the anchor's list is empty or the local list is not.
     bool refill(OwnerId me);
-    // Owner only. Finishes a pending take as far as the local list allows; true where none is pending any more.
+    // Owner, or any number of those who close its LAB once its life is over: finishes a pending take as far as the local
+    // list allows; true where none is pending any more.
     bool finish_take(OwnerId me);
+    // For those: a block off the local list of a hot span whose take is done but not installed; null where there is no
+    // such take, or another one was faster. The word is read before all that it depends on, and only the installation,
+    // which changes it, can end that state: the CAS fails if the owner's successor has the span.
+    void* pop_for_install(OwnerId gone);
     // For who holds a hot span that is in no slot: hot -> floating. The caller evaluates.
     void leave_hot(OwnerId me);
     // Owner only: sets the limit that state and count call for.
@@ -191,7 +197,6 @@ class Span {
         // release [SP1]: pairs with seq_cst [SP1] in anchor()
         if (!seen.is(state)) anchor_.store(seen.emptied(state), release);
     }
-    void push_back_one();
 
     // The owner's line.
     Atomic<LocalWord> local_;

@@ -55,10 +55,11 @@ class Links {
 
 using Stack = HazardStack<Links>;
 constexpr uint32_t kNone = Stack::kNone;
+constexpr uint64_t kMe = 1;
 
 std::vector<uint32_t> drained(Stack& stack) {
     std::vector<uint32_t> elements;
-    for (uint32_t index; (index = stack.pop()) != kNone && elements.size() <= kElements;) elements.push_back(index);
+    for (uint32_t index; (index = stack.pop(kMe)) != kNone && elements.size() <= kElements;) elements.push_back(index);
     return elements;
 }
 
@@ -68,14 +69,11 @@ void in_another_thread(std::function<void()> what) { std::thread(std::move(what)
 
 TEST(HazardStack, last_in_first_out) {
     Stack stack;
-    EXPECT_TRUE(stack.looks_empty());
-    EXPECT_EQ(stack.pop(), kNone);
+    EXPECT_EQ(stack.pop(kMe), kNone);
     for (uint32_t i : {0u, 7u, 3u}) stack.push(i);
-    EXPECT_FALSE(stack.looks_empty());
-    EXPECT_EQ(stack.pop(), 3u);
+    EXPECT_EQ(stack.pop(kMe), 3u);
     stack.push(5);
     EXPECT_EQ(drained(stack), (Elements{5, 7, 0}));
-    EXPECT_TRUE(stack.looks_empty());
 }
 
 TEST(HazardStack, agrees_with_a_vector) {
@@ -91,9 +89,9 @@ TEST(HazardStack, agrees_with_a_vector) {
             model.push_back(out.back());
             out.pop_back();
         } else if (model.empty()) {
-            ASSERT_EQ(stack.pop(), kNone);
+            ASSERT_EQ(stack.pop(kMe), kNone);
         } else {
-            ASSERT_EQ(stack.pop(), model.back());
+            ASSERT_EQ(stack.pop(kMe), model.back());
             out.push_back(model.back());
             model.pop_back();
         }
@@ -107,14 +105,14 @@ void stopped_popper(const std::function<void(std::function<void()>)>& run_others
     for (uint32_t i : {3u, 2u, 1u, 0u}) stack.push(i);
     Links::stop_once([&] {
         run_others([&] {
-            EXPECT_EQ(stack.pop(), 0u);
-            EXPECT_EQ(stack.pop(), 1u);
+            EXPECT_EQ(stack.pop(kMe), 0u);
+            EXPECT_EQ(stack.pop(kMe), 1u);
             stack.push(0);
-            EXPECT_EQ(stack.pop(), 2u) << "0 is parked, not in the stack";
+            EXPECT_EQ(stack.pop(kMe), 2u) << "0 is parked, not in the stack";
             stack.push(2);
         });
     });
-    EXPECT_EQ(stack.pop(), 2u);
+    EXPECT_EQ(stack.pop(kMe), 2u);
     EXPECT_EQ(Links::hook, nullptr) << "the popper was stopped";
     EXPECT_EQ(drained(stack), (Elements{0, 3})) << "0 was rescued; 1 is in the others' hands";
 }
@@ -130,12 +128,12 @@ TEST(HazardStack, what_is_parked_when_the_stack_runs_empty_is_rescued) {
     stack.push(0);
     Links::stop_once([&] {
         in_another_thread([&] {
-            EXPECT_EQ(stack.pop(), 0u);
+            EXPECT_EQ(stack.pop(kMe), 0u);
             stack.push(0);
-            EXPECT_EQ(stack.pop(), kNone) << "parked";
+            EXPECT_EQ(stack.pop(kMe), kNone) << "parked";
         });
     });
-    uint32_t popped = stack.pop();
+    uint32_t popped = stack.pop(kMe);
     Elements rest = drained(stack);
     if (popped != kNone) rest.push_back(popped);
     EXPECT_EQ(rest, Elements{0});
@@ -147,21 +145,21 @@ TEST(HazardStack, parking_an_element_releases_the_one_parked_before) {
     for (uint32_t i : {2u, 1u, 0u}) stack.push(i);
     Links::stop_once([&] {
         in_another_thread([&] {
-            EXPECT_EQ(stack.pop(), 0u);
+            EXPECT_EQ(stack.pop(kMe), 0u);
             stack.push(0);  // parked
         });
         Links::stop_once([&] {  // the popper names 1 by now
             in_another_thread([&] {
-                EXPECT_EQ(stack.pop(), 1u);
+                EXPECT_EQ(stack.pop(kMe), 1u);
                 stack.push(1);  // parked in place of 0, which is nobody's hazard any more
-                EXPECT_EQ(stack.pop(), 0u);
-                EXPECT_EQ(stack.pop(), 2u);
-                EXPECT_EQ(stack.pop(), kNone);
+                EXPECT_EQ(stack.pop(kMe), 0u);
+                EXPECT_EQ(stack.pop(kMe), 2u);
+                EXPECT_EQ(stack.pop(kMe), kNone);
                 stack.push(2);
             });
         });
     });
-    EXPECT_EQ(stack.pop(), 2u);
+    EXPECT_EQ(stack.pop(kMe), 2u);
     EXPECT_EQ(drained(stack), Elements{1});
 }
 
@@ -172,14 +170,14 @@ TEST(HazardStack, an_element_named_twice_stays_out_until_both_are_done) {
     Links::stop_once([&] {      // the first has named 0
         Links::stop_once([&] {  // so has the second
             in_another_thread([&] {
-                EXPECT_EQ(stack.pop(), 0u);
+                EXPECT_EQ(stack.pop(kMe), 0u);
                 stack.push(0);
             });
         });
-        EXPECT_EQ(stack.pop(), 1u);
-        EXPECT_EQ(stack.pop(), 2u) << "the first still names 0";
+        EXPECT_EQ(stack.pop(kMe), 1u);
+        EXPECT_EQ(stack.pop(kMe), 2u) << "the first still names 0";
     });
-    EXPECT_EQ(stack.pop(), 3u);
+    EXPECT_EQ(stack.pop(kMe), 3u);
     EXPECT_EQ(drained(stack), Elements{0});
 }
 
@@ -197,34 +195,99 @@ TEST(HazardStack, a_stopped_popper_pins_one_element_and_stops_nobody) {
             }
         });
     });
-    Elements all = {stack.pop()};
+    Elements all = {stack.pop(kMe)};
     for (uint32_t index : drained(stack)) all.push_back(index);
     EXPECT_EQ(std::set<uint32_t>(all.begin(), all.end()).size(), kCount);
     EXPECT_EQ(all.size(), kCount);
 }
 
-// Handlers over handlers, each in a pop of its own: 64 have a slot, the next finds none and says so.
-TEST(HazardStack, sixty_four_pops_at_once_have_a_slot) {
-    constexpr int kSlots = 64;
+// Handlers over handlers, each in a pop of its own: 64 have a slot, the next goes without, and is exact too.
+TEST(HazardStack, more_pops_at_once_than_there_are_slots) {
+    constexpr int kDeepest = 70;
     Stack stack;
     for (int round = 0; round < 3; round++) {
         for (uint32_t i = 0; i < kElements; i++) stack.push(i);
         Elements popped;
-        int deepest = 0;
         std::function<void(int)> pop_at_depth = [&](int depth) {
-            deepest = std::max(deepest, depth);
-            Links::stop_once([&, depth] { pop_at_depth(depth + 1); });
-            popped.push_back(stack.pop());
+            if (depth < kDeepest) Links::stop_once([&, depth] { pop_at_depth(depth + 1); });
+            popped.push_back(stack.pop(kMe));
             Links::hook = nullptr;
         };
         pop_at_depth(1);
-        EXPECT_EQ(deepest, kSlots + 1);
-        ASSERT_EQ(popped.size(), size_t{kSlots + 1});
-        EXPECT_EQ(popped[0], kNone) << "the deepest has no slot";
-        EXPECT_EQ(popped[1], kElements - 1) << "nobody came between";
+        ASSERT_EQ(popped.size(), size_t{kDeepest});
+        EXPECT_EQ(popped[0], kElements - 1) << "nobody came between";
         for (uint32_t index : drained(stack)) popped.push_back(index);
-        EXPECT_EQ(popped.size(), kElements + 1);
-        EXPECT_EQ(std::set<uint32_t>(popped.begin() + 1, popped.end()).size(), kElements);
+        EXPECT_EQ(popped.size(), kElements);
+        EXPECT_EQ(std::set<uint32_t>(popped.begin(), popped.end()).size(), kElements);
+    }
+}
+
+// The ABA schedule again, for a popper that found no slot: its element comes back with another link, and lies in the
+// stack, for nobody names it. The count of pushes makes the popper's CAS fail.
+TEST(HazardStack, a_popper_without_a_slot_is_not_fooled) {
+    constexpr int kSlots = 64;
+    Stack stack;
+    for (uint32_t i = 0; i < kElements; i++) stack.push(i);
+    Elements out;
+    std::function<void(int)> pop_at_depth = [&](int depth) {
+        Links::stop_once([&, depth] {
+            uint32_t named = stack.pop(kMe);
+            if (depth <= kSlots) {
+                out.push_back(named);
+                return pop_at_depth(depth + 1);
+            }
+            out.push_back(stack.pop(kMe));
+            stack.push(named);
+        });
+        out.push_back(stack.pop(kMe));
+        Links::hook = nullptr;
+    };
+    pop_at_depth(1);
+    for (uint32_t index : drained(stack)) out.push_back(index);
+    EXPECT_EQ(out.size(), kElements);
+    EXPECT_EQ(std::set<uint32_t>(out.begin(), out.end()).size(), kElements);
+}
+
+// A popper dies behind its look at the link: what it names is parked with it, and comes back when its slot is taken
+// over, once, by however many.
+void die_in_pop(Stack& stack, uint64_t who) {
+    struct Dead {};
+    Links::hook = [] {
+        Links::hook = nullptr;
+        throw Dead();
+    };
+    EXPECT_THROW(stack.pop(who), Dead);
+}
+
+TEST(HazardStack, the_dead_ones_slots_are_taken_over) {
+    constexpr uint64_t kDead = 2, kOther = 3;
+    Stack stack;
+    for (uint32_t i : {2u, 1u, 0u}) stack.push(i);
+    die_in_pop(stack, kDead);
+    EXPECT_EQ(stack.pop(kMe), 0u);
+    stack.push(0);
+    EXPECT_EQ(stack.pop(kMe), 1u) << "0 is parked with the dead one";
+    stack.take_over(kOther, kMe);
+    EXPECT_EQ(stack.pop(kMe), 2u) << "another one's slots are not touched";
+    EXPECT_EQ(stack.pop(kMe), kNone);
+    stack.take_over(kDead, kMe);
+    EXPECT_EQ(stack.pop(kMe), 0u);
+    stack.take_over(kDead, kMe);
+    EXPECT_EQ(stack.pop(kMe), kNone);
+}
+
+TEST(HazardStack, any_number_of_deaths_leaves_slots_for_the_living) {
+    Stack stack;
+    for (uint32_t i = 0; i < 5; i++) stack.push(i);
+    for (uint64_t who = 2; who < 300; who++) {
+        die_in_pop(stack, who);
+        Elements out = drained(stack);
+        for (uint32_t index : out) stack.push(index);
+        EXPECT_EQ(drained(stack).size(), 4u) << "one is parked: the popper had a slot";
+        for (uint32_t index : out) {
+            if (index != 4) stack.push(index);
+        }
+        stack.take_over(who, kMe);
     }
 }
 
@@ -266,11 +329,11 @@ TEST(HazardStackStepped, a_popper_that_ends_during_a_push) {
         std::thread popper([&] {
             turns.wait_for(1);
             Links::stop_once([&] { turns.give_way(1); });
-            in_hand.push_back(stack.pop());
+            in_hand.push_back(stack.pop(kMe));
             turns.end(1);
         });
         turns.give_way(0);
-        EXPECT_EQ(stack.pop(), 0u);
+        EXPECT_EQ(stack.pop(kMe), 0u);
         stopped = Stepper::run(
             n, [&] { stack.push(0); }, [&] { turns.give_way(0); });
         turns.end(0);
@@ -291,15 +354,15 @@ TEST(HazardStackStepped, a_popper_that_goes_on_during_a_push_while_it_has_anothe
         std::thread popper([&] {
             turns.wait_for(1);
             Links::hook = [&] { turns.give_way(1); };
-            in_hand.push_back(stack.pop());
+            in_hand.push_back(stack.pop(kMe));
             Links::hook = nullptr;
             turns.end(1);
         });
         turns.give_way(0);  // it names 0
-        EXPECT_EQ(stack.pop(), 0u);
+        EXPECT_EQ(stack.pop(kMe), 0u);
         stack.push(0);
         turns.give_way(0);  // it names 1, and 0 is parked
-        EXPECT_EQ(stack.pop(), 1u);
+        EXPECT_EQ(stack.pop(kMe), 1u);
         stopped = Stepper::run(
             n, [&] { stack.push(1); }, [&] { turns.give_way(0); });
         turns.end(0);
@@ -319,8 +382,8 @@ TEST(HazardStackStepped, a_name_that_comes_too_late) {
         Elements in_hand, others;
         std::thread other([&] {
             turns.wait_for(1);
-            uint32_t back = stack.pop();
-            others.push_back(stack.pop());
+            uint32_t back = stack.pop(kMe);
+            others.push_back(stack.pop(kMe));
             Links::store_hook = [&] {
                 Links::store_hook = nullptr;
                 turns.give_way(1);
@@ -336,7 +399,7 @@ TEST(HazardStackStepped, a_name_that_comes_too_late) {
                 Stepper::set_trap_flag(false);
                 turns.give_way(0);
             };
-            uint32_t index = stack.pop();
+            uint32_t index = stack.pop(kMe);
             Links::hook = nullptr;
             in_hand.push_back(index);
         };
@@ -370,7 +433,7 @@ void exact_accounting(uint32_t elements, bool stops) {
                 Links::hook = [] { std::this_thread::yield(); };
             }
             if (random() % 2 == 0) {
-                uint32_t index = stack.pop();
+                uint32_t index = stack.pop(kMe);
                 if (index != kNone) {
                     twice += holders[index].fetch_add(1) != 0;
                     contents[index]++;

@@ -14,8 +14,8 @@
 //       put:    member set, then summaries set where they are clear, from the bottom up   [IS1]
 //       clear:  summary bit cleared, then the words below looked at again; if not zero, set again, bottom up   [IS1]
 //     All are seq_cst: of a put that found the bit set and a clear that found no member, one comes second, and repairs.
-// Stopped or killed here: nobody waits. A death between the two steps of a put or a clear may hide the members of one
-// word from take (not from remove) until the next put into it.
+// Stopped or killed here: nobody waits. A stop between the two steps of a put or a clear may hide the members of one
+// word from find (not from remove) until the next put into it; after a death whoever puts them again repairs it.
 // A signal here: a handler's operations are like another thread's.
 // Bound: put, 4 words; remove, 4, and 3 more where a hint came back to life; take, at most kMaxRepairs^2 descents of 3
 // words, then it says "none". ensure allocates at most 2 nodes.
@@ -67,20 +67,25 @@ class IndexSet {
         return path.leaf != nullptr && (path.leaf->words[index >> 6 & 63].load(acquire) & bit(index)) != 0;
     }
 
-    // Takes a member out, the lowest that the hints show; kNone where none is found.
-    uint32_t take() {
+    // A member, the lowest that the hints show; kNone where none is found.
+    uint32_t find() {
         for (int repairs = 0; repairs < kMaxRepairs; repairs++) {
             uint32_t word = find_word();
             if (word == kNone) return kNone;
             Path path = path_to(word << 6);
             // seq_cst [IS1]: pairs with seq_cst [IS1] in put
             uint64_t members = path.leaf->words[word & 63].load(seq_cst);
-            if (members == 0) {
-                hide(path, word << 6);
-                continue;
-            }
-            uint32_t index = word << 6 | static_cast<uint32_t>(__builtin_ctzll(members));
-            if (remove(index)) return index;
+            if (members != 0) return word << 6 | static_cast<uint32_t>(__builtin_ctzll(members));
+            hide(path, word << 6);
+        }
+        return kNone;
+    }
+
+    // The same, and takes it out.
+    uint32_t take() {
+        for (int repairs = 0; repairs < kMaxRepairs; repairs++) {
+            uint32_t index = find();
+            if (index == kNone || remove(index)) return index;
         }
         return kNone;
     }

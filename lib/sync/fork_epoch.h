@@ -1,0 +1,59 @@
+// Which copy of the process this is. fork, _Fork and a raw clone copy all memory, and with the last two no code of
+// anybody's runs in the child before the caller's. So the number of the copy, the epoch, stands in a page of its own that
+// the kernel wipes in every child (MADV_WIPEONFORK): whoever finds it wiped gives the copy a new number.
+//
+// Words
+//   page_   the page; null before open. In it one word, 0 = wiped:
+//
+//             63        23 22    1 0
+//            | epoch      | pid   | known |
+//
+//   last_   the highest epoch ever given; in ordinary memory, so it outlives a fork
+//
+//   wiped -> epoch, pid   by who finds it so: a number that nobody else has, in no copy (fetch_add), then CAS
+//   known: 0 -> 1         by the forking thread, once its own LAB is one of this epoch: all LABs of older ones are other
+//                         threads' of the copied process then, and nobody runs in them (lab/closing.h)
+//
+// A child that shares memory (vfork, clone with CLONE_VM) shares the page and is the same copy.
+// Where the kernel has no MADV_WIPEONFORK (it is older than 4.14) the epoch is 1 for ever: children cannot prove that
+// others' LABs are dead, and keep their memory.
+// Stopped or killed here: nobody waits; a number given and not used is skipped. A signal here: as another thread.
+// Progress: wait-free. System calls: two in open, once in a process; one in the first current of a child.
+#ifndef RTSPAN_SYNC_FORK_EPOCH_H
+#define RTSPAN_SYNC_FORK_EPOCH_H
+
+#include "sync/atomic.h"
+
+namespace rtspan {
+
+class ForkEpoch {
+  public:
+    // False where memory is exhausted.
+    bool open();
+    // acquire [FE1]: pairs with release [FE1] in open
+    bool is_open() const { return page_.load(acquire) != nullptr; }
+
+    // All others after open. Never 0.
+    uint64_t current();
+    // Of the process that found the page wiped.
+    int pid() { return static_cast<int>(word() >> 1 & kMaxPid); }
+    // Whether every LAB of an older epoch is known to be dead.
+    bool older_are_dead() { return (word() & 1) != 0; }
+    void declare_older_dead();
+
+  private:
+    using Word = Atomic<uint64_t>;
+    static constexpr uint64_t kMaxPid = 0x3fffff;
+
+    uint64_t word();
+
+    Atomic<Word*> page_;
+    Atomic<uint64_t> last_;
+    Word unwiped_;
+};
+
+inline constinit ForkEpoch the_fork_epoch;
+
+}  // namespace rtspan
+
+#endif

@@ -1,0 +1,91 @@
+#include "sync/fork_epoch.h"
+
+#include <gtest/gtest.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <functional>
+
+#include "os/threads_test.h"
+
+namespace rtspan {
+namespace {
+
+// Whether `body` held in a child made without any of libc's fork handlers.
+bool holds_in_copy(const std::function<bool()>& body) {
+    pid_t child = static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0));
+    if (child == 0) _exit(body() ? 0 : 1);
+    int status = -1;
+    return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+class ForkEpochTest : public testing::Test {
+  protected:
+    void SetUp() override {
+        ASSERT_TRUE(epoch.open());
+        ASSERT_EQ(epoch.current(), 1u);
+        if (!holds_in_copy([this] { return epoch.current() != 1; })) GTEST_SKIP() << "no MADV_WIPEONFORK here";
+    }
+    ForkEpoch epoch;
+};
+
+TEST_F(ForkEpochTest, is_one_in_the_first_process_and_stays_so) {
+    for (int i = 0; i < 3; i++) {
+        EXPECT_TRUE(epoch.open());
+        EXPECT_EQ(epoch.current(), 1u);
+    }
+    EXPECT_TRUE(epoch.older_are_dead()) << "there are none";
+    EXPECT_EQ(epoch.pid(), getpid());
+}
+
+TEST_F(ForkEpochTest, is_another_one_in_every_generation_of_children) {
+    EXPECT_TRUE(holds_in_copy([this] {
+        uint64_t child = epoch.current();
+        pid_t pid = static_cast<pid_t>(syscall(SYS_getpid));
+        bool right = child != 1 && epoch.current() == child && epoch.pid() == pid && !epoch.older_are_dead();
+        epoch.declare_older_dead();
+        right = right && epoch.older_are_dead() && epoch.current() == child && epoch.pid() == pid;
+        return right && holds_in_copy([this, child] {
+                   return epoch.current() != 1 && epoch.current() != child && !epoch.older_are_dead();
+               });
+    }));
+    EXPECT_EQ(epoch.current(), 1u) << "of the parent";
+}
+
+// The epoch that a child would have had is no other's, even if the child's own child is the first to look.
+TEST_F(ForkEpochTest, is_unique_although_a_copy_never_looked) {
+    EXPECT_EQ(epoch.current(), 1u);
+    EXPECT_TRUE(holds_in_copy([this] { return holds_in_copy([this] { return epoch.current() > 1; }); }));
+}
+
+TEST_F(ForkEpochTest, is_the_same_for_threads_that_find_the_page_wiped_at_once) {
+    EXPECT_EQ(epoch.current(), 1u);
+    pid_t child = fork();
+    if (child == 0) {
+        uint64_t seen[4] = {};
+        run_threads(4, [&](int thread) { seen[thread] = epoch.current(); });
+        _exit(seen[0] > 1 && seen[1] == seen[0] && seen[2] == seen[0] && seen[3] == seen[0] ? 0 : 1);
+    }
+    int status = -1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+TEST_F(ForkEpochTest, is_the_parents_in_a_child_that_shares_its_memory) {
+    EXPECT_EQ(epoch.current(), 1u);
+    static ForkEpoch* shared = nullptr;
+    static uint64_t seen = 0;
+    shared = &epoch;
+    pid_t child = vfork();
+    if (child == 0) {
+        seen = shared->current();
+        _exit(0);
+    }
+    int status = -1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(seen, 1u);
+}
+
+}  // namespace
+}  // namespace rtspan
