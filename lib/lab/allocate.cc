@@ -33,6 +33,9 @@ Span* acquire_span(Lab* lab, unsigned size_class) {
     OwnerId me = lab->id.load(relaxed);
     the_repair.step(me);
     if (Span* span = take_reusable(lab, size_class); span != nullptr) return span;
+    if (adopt_one(lab, size_class)) {
+        if (Span* span = take_reusable(lab, size_class); span != nullptr) return span;
+    }
     Kind kind = Kind::group(geometry(size_class).group);
     Span* span = the_pool.get(kind, me);
     if (span == nullptr) return nullptr;
@@ -40,6 +43,8 @@ Span* acquire_span(Lab* lab, unsigned size_class) {
         the_pool.put(span, kind);
         return nullptr;
     }
+    // Without this place the span could not be offered as an orphan, no more.
+    the_orphans[size_class].ensure(span->index(), allocate_metadata);
     span->open_hot(size_class, me);
     return span;
 }

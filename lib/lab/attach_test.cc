@@ -212,6 +212,36 @@ TEST(Orphans, AreAdopted) {
     });
 }
 
+// One live block in each span does not keep the others' memory from whoever needs it.
+TEST(Orphans, ServeTheNextMallocsOfTheirClass) {
+    in_fresh_process([] {
+        std::vector<void*> live;
+        uint32_t capacity = geometry(size_class_of(500)).capacity;
+        in_thread([&] {
+            std::vector<void*> all;
+            for (uint32_t i = 0; i < 10 * capacity; i++) all.push_back(allocate(500));
+            for (uint32_t i = 0; i < all.size(); i++) {
+                if (i % capacity == 0) {
+                    live.push_back(all[i]);
+                } else {
+                    deallocate(all[i]);
+                }
+            }
+        });
+        uint64_t frontier = the_arena.frontier();
+        unsigned in_use = take_census().in_use();
+        EXPECT_EQ(in_use, 10u);
+        std::vector<void*> blocks;
+        in_thread([&] {
+            for (unsigned i = 0; i < in_use * (capacity - 1); i++) blocks.push_back(allocate(500));
+        });
+        EXPECT_EQ(the_arena.frontier(), frontier);
+        EXPECT_EQ(take_census().in_use(), in_use) << take_census();
+        for (void* block : blocks) deallocate(block);
+        for (void* block : live) deallocate(block);
+    });
+}
+
 // Blocks outlive the threads that took them, several generations of them; in the end nothing is left.
 TEST(Orphans, AreFreeInTheEnd) {
     in_fresh_process([] {

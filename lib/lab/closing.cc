@@ -13,6 +13,15 @@ namespace {
 
 constexpr int kDrainedAtOnce = 64;
 
+// The thread that forked says so; its death, the child's first thread's, says so too.
+bool older_are_dead() {
+    if (the_fork_epoch.older_are_dead()) return true;
+    int pid = os::process_id();
+    if (the_fork_epoch.pid() != pid || os::thread_exists(pid, pid)) return false;
+    the_fork_epoch.declare_older_dead();
+    return true;
+}
+
 }  // namespace
 
 void close_lab(Lab* lab) {
@@ -60,7 +69,7 @@ bool is_dead(Lab* lab, LabState state) {
     if (!(lab->state.load(relaxed) == state)) return false;
     // Active, but not further: it has not said yet where it lives.
     if (!process.is_of_life(state.generation())) return !os::thread_exists_anywhere(state.tid());
-    if (!process.is_of_epoch(the_fork_epoch.current())) return the_fork_epoch.older_are_dead();
+    if (!process.is_of_epoch(the_fork_epoch.current())) return older_are_dead();
     if (process.pid() != os::process_id()) return false;
     if (state.tid() != os::thread_id()) return !os::thread_exists(process.pid(), state.tid());
     // My own LAB, or one that a call of mine that was interrupted is about to make that?

@@ -22,7 +22,7 @@
 // child of a fork everyone but the thread that forked (sync/fork_epoch.h). A tid that another thread of the process
 // has got since looks alive until that thread examines the LAB, or ends. An owner that shares this memory from another
 // process (clone with CLONE_VM) is never judged. In the child of _Fork or of a raw clone nobody is judged before the thread
-// that forked has called malloc, or has exited.
+// that forked has needed a span, or has ended.
 //
 // Stopped or killed here: the LAB stays closing; the next who examines it goes on.
 // A signal here: a handler may help with the same LAB.

@@ -61,7 +61,9 @@ void evaluate(Span* span) {
             seen = again;
             continue;
         }
-        if (!seen.is(SpanState::floating) || sum <= g.threshold || !the_registry.is_active(owner)) return;
+        if (sum <= g.threshold) return;
+        if (!the_registry.is_active(owner)) return the_orphans[size_class].put(span->index());
+        if (!seen.is(SpanState::floating)) return;
         if (!span->try_transition(seen, seen.changed(SpanState::reusable))) continue;
         publish(span);
         seen = span->anchor();
@@ -131,6 +133,20 @@ bool adopt(Span* span, OwnerId gone, Lab* lab) {
     publish(span);
     span->refresh_limit(me);
     return true;
+}
+
+bool adopt_one(Lab* lab, unsigned size_class) {
+    constexpr int kMaxLeftOver = 8;
+    for (int i = 0; i < kMaxLeftOver; i++) {
+        uint32_t index = the_orphans[size_class].take();
+        if (index == IndexSet::kNone) return false;
+        Span* span = Span::at(index);
+        OwnerId owner = span->owner();
+        if (span->size_class() != size_class || the_registry.is_active(owner) || !adopt(span, owner, lab)) continue;
+        evaluate(span);
+        return true;
+    }
+    return false;
 }
 
 }  // namespace rtspan

@@ -21,8 +21,8 @@
 // I2  A span is hot in at most one place: in one hot slot, or in the hands of the one call that acquired it or took it
 //     out of its slot.
 // I3  class, geometry and owner of a span in use change only by open_hot, which needs exclusive hold of a free
-//     span, and by adoption, which needs a live block in it and an owner whose life is over. Whoever loads the
-//     anchor, then these, and then changes the anchor by CAS from what it loaded, has used the right ones.
+//     span, and by adoption, a CAS of the owner from a life that is over. Whoever loads the anchor, then these, and then
+//     changes the anchor by CAS from what it loaded, has used the right class; the right owner, or one whose life is over.
 // I4  Local word: only the owner's thread writes it. Between leaving hot and becoming hot again nothing pops.
 // I5  A take is pending only while the span is hot.
 //
@@ -132,7 +132,8 @@ class Span {
     };
     RemotePush remote_push(void* block);
 
-    // For the holder of a live block: becomes the owner in place of `gone`, whose life is over.
+    // Becomes the owner in place of `gone`, whose life is over. If the caller holds no block in it, the span may be on its
+    // way to the span-pool; then disown follows.
     bool try_adopt(OwnerId gone, OwnerId heir) {
         // acq_rel [RG2]: the heir saw that life's end, and so its last stores to the local word; pairs with
         // seq_cst [RG2] in close_lab. seq_cst [SP6]: before the heir looks whether the span is reusable; pairs with
