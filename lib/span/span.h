@@ -48,8 +48,9 @@
 // the local list in between do not matter: the take stays pending until the list is empty again.
 //
 // Linearization: the CAS on the anchor, the store or CAS on the local word.
-// Stopped or killed here: nobody waits for anyone. Between winning a transition and what follows from it a death loses
-// that span's other blocks until issue 3's closing finds them; a take pending is finished by the next owner call.
+// Stopped or killed here: nobody waits for anyone. What should have followed from a transition that a dead thread won is
+// done by who repairs (lab/repair.h), but for its way into the span-pool; a take pending is finished by the next call of the
+// owner, or by those who close its LAB.
 // A signal here: handlers run the same operations to completion; each CAS above fails if they made it obsolete.
 // Bound: every loop here repeats only if another operation on the same span succeeded meanwhile, or a handler's.
 // Source: scalloc (OOPSLA 2015) for the states; Michael (PLDI 2004) for the anchor; the announcement is our own.
