@@ -75,15 +75,18 @@ TEST_F(ForkEpochTest, is_the_same_for_threads_that_find_the_page_wiped_at_once) 
 TEST_F(ForkEpochTest, is_the_parents_in_a_child_that_shares_its_memory) {
     EXPECT_EQ(epoch.current(), 1u);
     static ForkEpoch* shared = nullptr;
+    static bool shares = false;
     static uint64_t seen = 0;
     shared = &epoch;
     pid_t child = vfork();
     if (child == 0) {
+        shares = true;
         seen = shared->current();
         _exit(0);
     }
     int status = -1;
     ASSERT_EQ(waitpid(child, &status, 0), child);
+    if (!shares) GTEST_SKIP() << "vfork is a fork in this build (a sanitizer's)";
     EXPECT_EQ(seen, 1u);
 }
 

@@ -12,36 +12,6 @@
 
 namespace stress {
 
-const char* name_of(Phase phase) {
-    switch (phase) {
-        case Phase::kHarness:
-            return "outside the allocator";
-        case Phase::kMalloc:
-            return "malloc";
-        case Phase::kCalloc:
-            return "calloc";
-        case Phase::kRealloc:
-            return "realloc";
-        case Phase::kAligned:
-            return "aligned allocation";
-        case Phase::kUsableSize:
-            return "malloc_usable_size";
-        case Phase::kFree:
-            return "free";
-        case Phase::kRefused:
-            return "a request to be refused";
-        case Phase::kInspection:
-            return "malloc_trim or mallinfo2";
-        case Phase::kThreadBirth:
-            return "thread birth";
-        case Phase::kThreadExit:
-            return "thread exit";
-        case Phase::kFinished:
-            return "finished";
-    }
-    return "unknown";
-}
-
 namespace {
 
 constexpr size_t kMinAlignment = 16;
@@ -103,7 +73,8 @@ size_t usable_size(const Caller& caller, void* address) {
     return usable;
 }
 
-// Checks a block just handed out and gives it its pattern.
+}  // namespace
+
 void take_over(const Caller& caller, Block& block) {
     if (block.address == nullptr) fail_block(caller, block, "no memory");
     const size_t alignment = std::max(block.alignment, kMinAlignment);
@@ -117,6 +88,8 @@ void take_over(const Caller& caller, Block& block) {
     fill(block);
 }
 
+namespace {
+
 void check_pattern(const Caller& caller, const Block& block, const void* where, size_t limit, const char* what) {
     const Mismatch mismatch = find_mismatch(block, where, limit);
     if (!mismatch.found) return;
@@ -126,7 +99,8 @@ void check_pattern(const Caller& caller, const Block& block, const void* where, 
     fail_block(caller, block, what, line.hex(mismatch.seen) << ")");
 }
 
-// Checks a block before it goes back to the allocator.
+}  // namespace
+
 void give_up(const Caller& caller, const Block& block) {
     if (usable_size(caller, block.address) != block.usable) fail_block(caller, block, "usable size has changed");
     check_pattern(caller, block, block.address, block.usable, "content changed while live");
@@ -135,6 +109,8 @@ void give_up(const Caller& caller, const Block& block) {
                    Line() << " (granule " << clear << " was not marked)");
     }
 }
+
+namespace {
 
 void allocate_zeroed(const Caller& caller, Random& random, Block& block) {
     static constexpr size_t kElements[] = {1, 2, 3, 8, 24};
