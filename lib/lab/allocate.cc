@@ -38,7 +38,11 @@ Span* acquire_span(Lab* lab, unsigned size_class) {
     }
     Kind kind = Kind::group(geometry(size_class).group);
     Span* span = the_pool.get(kind, me);
-    if (span == nullptr) return nullptr;
+    if (span == nullptr) {
+        the_repair.request();  // the dead may have what is missing
+        return nullptr;
+    }
+    if (span->anchor().is(SpanState::expected)) the_repair.examine_labs(me);
     if (!lab->reusable[size_class].ensure(span->index(), allocate_metadata)) {
         the_pool.put(span, kind);
         return nullptr;

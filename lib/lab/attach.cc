@@ -6,6 +6,8 @@
 #include "lab/closing.h"
 #include "lab/registry.h"
 #include "lab/repair.h"
+#include "lab/transitions.h"
+#include "os/thread.h"
 #include "os/tunables.h"
 #include "sync/fork_epoch.h"
 
@@ -45,6 +47,23 @@ void start_fast_path(Lab* lab) {
 #endif
 }
 
+// Clears what earlier lives left. The LAB is the thread's by now, so it is nobody else's; a handler that was faster has
+// done this and may have spans of its own in the slots.
+void clear(Lab* lab, OwnerId me) {
+    for (HotSlot& slot : lab->hot) {
+        Span* span = slot.load(relaxed);
+        if (span == nullptr || span == &the_dummy_span || span->owner() == me) continue;
+        // acquire [LL1]: pairs with acq_rel [LL1] in allocate_slow
+        if (!slot.compare_exchange(span, &the_dummy_span, acquire) || span->owner() != me) continue;
+        // A handler has made it hot, in this very slot, since it was looked at.
+        span->leave_hot(me);
+        evaluate(span);
+    }
+    // release [RG4]: pairs with acquire [RG4] in is_dead
+    lab->process.store(OwnerProcess(me.generation(), os::process_id()), release);
+    lab->id.store(me, relaxed);
+}
+
 // libc's fork calls this in the child; it is not needed for what the forking thread does later, but for what others do if
 // that thread has no LAB and never calls malloc again.
 void come_over_libc_fork() {
@@ -58,23 +77,28 @@ void come_over_libc_fork() {
 
 Lab* attach_thread() {
     CallCount frame(the_thread.frames);
-    Lab* lab = nullptr;
     {
         CallCount attaching(the_thread.attaching);
         if (!the_arena.open()) return nullptr;
         LabState mine;
-        lab = the_registry.acquire_lab(mine);
+        Lab* lab = the_registry.acquire_lab(mine);
         if (lab == nullptr) return nullptr;
         Lab* earlier = nullptr;
-        if (!the_thread.lab.compare_exchange(earlier, lab, relaxed)) {
-            the_registry.try_release(lab, mine);
-            return earlier;
-        }
-        start_fast_path(lab);
-        close_lab_when_thread_exits(lab);
+        if (!the_thread.lab.compare_exchange(earlier, lab, relaxed)) the_registry.try_release(lab, mine);
     }
+    return finish_attaching();
+}
+
+Lab* finish_attaching() {
+    Lab* lab = the_thread.lab.load(relaxed);
+    OwnerId me(lab->number, lab->state.load(relaxed).generation());
+    if (lab->id.load(relaxed) == me) return lab;
+    CallCount frame(the_thread.frames);
+    clear(lab, me);
+    start_fast_path(lab);
+    close_lab_when_thread_exits(lab);
     if (!has_come_over_fork(lab)) come_over_fork(lab);
-    the_repair.examine_labs(lab->id.load(relaxed));
+    the_repair.examine_labs(me);
     return lab;
 }
 

@@ -15,11 +15,12 @@ constexpr int kDrainedAtOnce = 64;
 
 // The thread that forked says so; its death, the child's first thread's, says so too.
 bool older_are_dead() {
-    if (the_fork_epoch.older_are_dead()) return true;
+    ForkEpoch::Copy copy = the_fork_epoch.look();
+    if (copy.older_are_dead()) return true;
     int pid = os::process_id();
-    if (the_fork_epoch.pid() != pid || os::thread_exists(pid, pid)) return false;
-    the_fork_epoch.declare_older_dead();
-    return true;
+    if (copy.pid() != pid || os::thread_exists(pid, pid)) return false;
+    the_fork_epoch.declare_older_dead(copy);
+    return the_fork_epoch.look().older_are_dead();
 }
 
 }  // namespace
@@ -41,7 +42,7 @@ void close_lab(Lab* lab) {
         }
     }
     // This may be the child of a fork in a handler, and the thread's last call.
-    come_over_fork(nullptr);
+    if (!the_fork_epoch.look().older_are_dead()) come_over_fork(the_thread.lab.load(relaxed));
 }
 
 bool help_close(Lab* lab, LabState closing, OwnerId me) {
@@ -64,37 +65,41 @@ bool help_close(Lab* lab, LabState closing, OwnerId me) {
 }
 
 bool is_dead(Lab* lab, LabState state) {
-    // acquire [RG4]: pairs with release [RG4] in try_activate and come_over_fork
+    if (lab == the_thread.lab.load(relaxed)) return false;
+    if (!state.is_of_epoch(the_fork_epoch.current())) return older_are_dead();
+    // acquire [RG4]: pairs with release [RG4] in clear and come_over_fork
     OwnerProcess process = lab->process.load(acquire);
-    if (!(lab->state.load(relaxed) == state)) return false;
     // Active, but not further: it has not said yet where it lives.
     if (!process.is_of_life(state.generation())) return !os::thread_exists_anywhere(state.tid());
-    if (!process.is_of_epoch(the_fork_epoch.current())) return older_are_dead();
     if (process.pid() != os::process_id()) return false;
-    if (state.tid() != os::thread_id()) return !os::thread_exists(process.pid(), state.tid());
-    // My own LAB, or one that a call of mine that was interrupted is about to make that?
-    return lab != the_thread.lab.load(relaxed) && the_thread.attaching.load(relaxed) == 0;
+    // Another LAB of mine is one that a call of mine was about to give me, which this one was given instead of.
+    return state.tid() == os::thread_id() || !os::thread_exists(process.pid(), state.tid());
 }
 
 bool has_come_over_fork(Lab* lab) {
-    return lab->process.load(relaxed).is_of_epoch(the_fork_epoch.current()) && the_fork_epoch.older_are_dead();
+    ForkEpoch::Copy copy = the_fork_epoch.look();
+    return lab->state.load(relaxed).is_of_epoch(copy.epoch()) && copy.older_are_dead();
 }
 
 void come_over_fork(Lab* lab) {
-    uint64_t epoch = the_fork_epoch.current();
-    if (lab != nullptr && !lab->process.load(relaxed).is_of_epoch(epoch)) {
+    // Again if a handler forks in here.
+    while (lab != nullptr) {
+        uint64_t epoch = the_fork_epoch.current();
         LabState seen = lab->state.load(relaxed);
-        // The tid before the epoch: who sees the new epoch judges by the tid. seq_cst [RG2]: as every change of the state
-        while (!lab->state.compare_exchange(seen, seen.moved_to(os::thread_id()), seq_cst)) {
-        }
+        // seq_cst [RG2]: as every change of the state
+        if (!seen.is_of_epoch(epoch)) lab->state.compare_exchange(seen, seen.moved_to(os::thread_id(), epoch), seq_cst);
         // release [RG4]: pairs with acquire [RG4] in is_dead
-        lab->process.store(OwnerProcess(seen.generation(), epoch, os::process_id()), release);
+        lab->process.store(OwnerProcess(seen.generation(), os::process_id()), release);
+        if (lab->state.load(relaxed).is_of_epoch(the_fork_epoch.current())) break;
     }
-    // Not while a call of this thread that a handler interrupted holds a LAB that it has not made its own yet.
-    if (the_fork_epoch.older_are_dead() || the_thread.attaching.load(relaxed) != 0) return;
+    ForkEpoch::Copy copy = the_fork_epoch.look();
+    // Without a LAB: not while a call of this thread that a handler interrupted may get it one of an older epoch.
+    bool is_over =
+        lab != nullptr ? lab->state.load(relaxed).is_of_epoch(copy.epoch()) : the_thread.attaching.load(relaxed) == 0;
+    if (copy.older_are_dead() || !is_over) return;
     // The thread that forked is the child's first. A vfork child's first thread is not the one that this copy began with.
-    if (os::thread_id() != the_fork_epoch.pid() || os::process_id() != the_fork_epoch.pid()) return;
-    the_fork_epoch.declare_older_dead();
+    if (os::thread_id() != copy.pid() || os::process_id() != copy.pid()) return;
+    the_fork_epoch.declare_older_dead(copy);
     the_repair.request();
 }
 

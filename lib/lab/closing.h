@@ -26,8 +26,9 @@
 //
 // Stopped or killed here: the LAB stays closing; the next who examines it goes on.
 // A signal here: a handler may help with the same LAB.
-// Bound: help_close, kSizeClasses steps, the stacks of the pool, and kDrainedAtOnce members of sets. close_lab, which
-// no malloc or free calls, proportional to the members.
+// Bound: help_close, a span in each of kSizeClasses slots, with up to C remote pushes in one whose refill was cut off while
+// its list was not empty; the stacks of the pool; kDrainedAtOnce members of sets. close_lab, which no malloc or free calls,
+// proportional to the members.
 // System calls: is_dead three, for the main thread six; the others none but those of freeing a span.
 #ifndef RTSPAN_LAB_CLOSING_H
 #define RTSPAN_LAB_CLOSING_H

@@ -124,7 +124,7 @@ TEST_F(DeadOwner, MayHaveBeenCutOffAtAnyStepOfGettingItsLab) {
         EXPECT_TRUE(the_registry.is_active(gone));
         // It never said where it lives, and has the slots of the life before.
         Lab* lab = the_registry.at(gone.lab());
-        lab->process.store(OwnerProcess(gone.generation() - 1, 77, 1), relaxed);
+        lab->process.store(OwnerProcess(gone.generation() - 1, 1), relaxed);
         lab->hot[3].store(nullptr, relaxed);
         in_thread([] { allocate(1); });
         EXPECT_FALSE(the_registry.is_active(gone));
@@ -191,7 +191,7 @@ TEST(Owner, OfAnotherProcessIsNotJudged) {
         ASSERT_TRUE(the_arena.open());
         Lab* lab = new_lab();
         OwnerId its = life_of(lab);
-        lab->process.store(OwnerProcess(its.generation(), the_fork_epoch.current(), getpid() + 1), relaxed);
+        lab->process.store(OwnerProcess(its.generation(), getpid() + 1), relaxed);
         in_thread([] { allocate(1); });
         allocate(1);
         EXPECT_TRUE(the_registry.is_active(its));
@@ -391,11 +391,11 @@ TEST(Fork, AnotherThreadOfTheChildDoesNotJudgeTheFirst) {
         ASSERT_GE(child, 0);
         if (child == 0) {
             for (int i = 0; i < 10; i++) in_thread([] { deallocate(allocate(1)); });
-            bool right = the_registry.is_active(mine) && !the_fork_epoch.older_are_dead();
+            bool right = the_registry.is_active(mine) && !the_fork_epoch.look().older_are_dead();
             deallocate(block);
             right = right && allocate(64) == block;
             for (size_t size = 16; size <= kMaxSmall; size *= 2) deallocate(allocate(size));
-            right = right && the_registry.is_active(mine) && the_fork_epoch.older_are_dead();
+            right = right && the_registry.is_active(mine) && the_fork_epoch.look().older_are_dead();
             in_thread([] { deallocate(allocate(1)); });
             _exit(right && the_registry.is_active(mine) ? 0 : 1);
         }

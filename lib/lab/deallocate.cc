@@ -53,7 +53,7 @@ void deallocate_remote_slow(Span* span, void* block) {
     OwnerId owner = span->owner();
     Lab* lab = the_thread.lab.load(relaxed);
     if (lab != nullptr) {
-        OwnerId me = lab->id.load(relaxed);
+        OwnerId me = lab->life();
         if (owner == me) return push_as_owner(span, block, me);
         if (!the_registry.is_active(owner)) {
             if (seen.is(SpanState::hot)) retire(span, owner);

@@ -14,7 +14,7 @@
 // hot[c] is never null: the dummy span, whose list is always empty, stands for "none", so the fast path has no null
 // check. A thread without a LAB finds the empty LAB, all of whose slots are the dummy.
 //   slot:  S -> S2   CAS by the owner's slow path, which then makes S leave hot (or, if a handler was faster, S2)
-//          S -> dummy   by the owner of the next life, before it uses the LAB
+//          S -> dummy   CAS by the owner of the next life, of what the last one left, before it uses the LAB
 // The winner of that CAS holds S alone: Span's I2.
 //
 // Threads find their LAB by an initial-exec thread-local struct, in which `fast` stays the empty LAB where the thread
@@ -27,8 +27,11 @@
 
 namespace rtspan {
 
-//    63            32 31            2 1     0
-//   | generation     | owner's tid    | phase |
+//    63            36 35         24 23          2 1     0
+//   | generation     | epoch       | owner's tid  | phase |
+//
+// The epoch says in which copy of the process the tid is the owner's (sync/fork_epoch.h); the two change in one CAS. That
+// it wraps takes 4096 nested forks without a call that needs a span in any of them.
 class LabState {
   public:
     enum Phase : uint32_t { kFree, kActive, kClosing };
@@ -36,40 +39,45 @@ class LabState {
     constexpr LabState() = default;
     constexpr Phase phase() const { return static_cast<Phase>(raw_ & 3); }
     constexpr bool is(Phase phase) const { return this->phase() == phase; }
-    constexpr int tid() const { return static_cast<int>(static_cast<uint32_t>(raw_) >> 2); }
-    constexpr uint32_t generation() const { return static_cast<uint32_t>(raw_ >> 32); }
+    constexpr int tid() const { return static_cast<int>(raw_ >> 2 & kTidMask); }
+    constexpr bool is_of_epoch(uint64_t epoch) const { return (raw_ >> 24 & kEpochMask) == (epoch & kEpochMask); }
+    constexpr uint32_t generation() const { return static_cast<uint32_t>(raw_ >> 36); }
 
-    constexpr LabState activated(int tid) const {
-        return LabState(uint64_t{generation() + 1} << 32 | uint64_t{static_cast<uint32_t>(tid)} << 2 | kActive);
+    constexpr LabState activated(int tid, uint64_t epoch) const {
+        return LabState(((raw_ >> 36) + 1) << 36 | place(tid, epoch) | kActive);
     }
-    constexpr LabState moved_to(int tid) const {
-        return LabState((raw_ >> 32) << 32 | uint64_t{static_cast<uint32_t>(tid)} << 2 | phase());
+    constexpr LabState moved_to(int tid, uint64_t epoch) const {
+        return LabState((raw_ >> 36) << 36 | place(tid, epoch) | phase());
     }
     constexpr LabState closing() const { return LabState((raw_ & ~uint64_t{3}) | kClosing); }
-    constexpr LabState freed() const { return LabState((raw_ >> 32) << 32); }
+    constexpr LabState freed() const { return LabState((raw_ >> 36) << 36); }
     constexpr bool operator==(LabState other) const { return raw_ == other.raw_; }
 
   private:
+    static constexpr uint64_t kTidMask = 0x3fffff;
+    static constexpr uint64_t kEpochMask = 0xfff;
+
     constexpr explicit LabState(uint64_t raw) : raw_(raw) {}
+    static constexpr uint64_t place(int tid, uint64_t epoch) {
+        return (epoch & kEpochMask) << 24 | (static_cast<uint64_t>(tid) & kTidMask) << 2;
+    }
+
     uint64_t raw_ = 0;
 };
 static_assert(sizeof(LabState) == 8);
 
-// Where a LAB's owner lives. Written right after the state became active: `generation` tells whether it has been, or is
-// that of the life before.
+// The process of a LAB's owner; written by the owner once the LAB is its own. `generation` tells whether it has been, or is
+// that of an earlier life.
 //
-//    63                    44 43            22 21            0
-//   | generation, low bits   | epoch          | pid           |
+//    63            32 31    0
+//   | generation     | pid  |
 class OwnerProcess {
   public:
-    static constexpr uint32_t kFieldMask = 0x3fffff;
-
     constexpr OwnerProcess() = default;
-    constexpr OwnerProcess(uint32_t generation, uint64_t epoch, int pid)
-        : raw_(uint64_t{generation} << 44 | (epoch & kFieldMask) << 22 | (static_cast<uint32_t>(pid) & kFieldMask)) {}
-    constexpr bool is_of_life(uint32_t generation) const { return raw_ >> 44 == (generation & 0xfffff); }
-    constexpr bool is_of_epoch(uint64_t epoch) const { return (raw_ >> 22 & kFieldMask) == (epoch & kFieldMask); }
-    constexpr int pid() const { return static_cast<int>(raw_ & kFieldMask); }
+    constexpr OwnerProcess(uint32_t generation, int pid)
+        : raw_(uint64_t{generation} << 32 | static_cast<uint32_t>(pid)) {}
+    constexpr bool is_of_life(uint32_t generation) const { return raw_ >> 32 == generation; }
+    constexpr int pid() const { return static_cast<int>(static_cast<uint32_t>(raw_)); }
 
   private:
     uint64_t raw_ = 0;
@@ -86,8 +94,11 @@ struct HotSlot : Atomic<Span*> {
 struct alignas(64) Lab {
     constexpr explicit Lab(OwnerId id) : id(id), number(id.lab()) {}
 
-    Atomic<OwnerId> id;  // of the present life; constant while it lasts
+    // Of the present life, once its owner uses the LAB; constant while it does.
+    Atomic<OwnerId> id;
     Atomic<LabState> state;
+    // As the state says; right also before the owner has set `id`.
+    OwnerId life() const { return OwnerId(number, state.load(relaxed).generation()); }
     Atomic<OwnerProcess> process;
     uint32_t number;  // in the registry; never changes
     HotSlot hot[kSizeClasses];
@@ -105,27 +116,21 @@ struct ThreadState {
     Atomic<uint64_t*> rseq_cs{&the_unread_rseq_cs};
     Atomic<Lab*> lab;             // null: none yet, or the thread has ended
     Atomic<uint32_t> frames;      // calls under way in slow paths; one that was jumped out of counts for ever
-    Atomic<uint32_t> attaching;   // the same of attach_thread
+    Atomic<uint32_t> attaching;   // those that hold a LAB that is not the thread's yet
     uint64_t unread_rseq_cs = 0;  // the same for this thread alone: no cache line moves between processors
 };
 extern constinit thread_local ThreadState the_thread;
 
-// Counts a call in a word of the thread's own. A handler's calls end before the interrupted one goes on, so what was read
-// at the beginning is right again at the end.
+// Counts a call in a word of the thread's own; one that is cut off counts for ever.
 class CallCount {
   public:
-    explicit CallCount(Atomic<uint32_t>& count) : count_(count), before_(count.load(relaxed)) {
-        count_.store(before_ + 1, relaxed);
-    }
-    ~CallCount() { count_.store(before_, relaxed); }
+    explicit CallCount(Atomic<uint32_t>& count) : count_(count) { count_.add_on_thread(1); }
+    ~CallCount() { count_.add_on_thread(-1); }
     CallCount(const CallCount&) = delete;
     CallCount& operator=(const CallCount&) = delete;
 
-    bool is_outermost() const { return before_ == 0; }
-
   private:
     Atomic<uint32_t>& count_;
-    uint32_t before_;
 };
 
 }  // namespace rtspan

@@ -3,12 +3,19 @@
 #define RTSPAN_LAB_NEW_LAB_TEST_H
 
 #include "lab/registry.h"
+#include "os/thread.h"
 
 namespace rtspan::test {
 
 inline Lab* new_lab() {
     LabState mine;
-    return the_registry.acquire_lab(mine);
+    Lab* lab = the_registry.acquire_lab(mine);
+    if (lab == nullptr) return nullptr;
+    // As a thread that attaches does.
+    for (HotSlot& slot : lab->hot) slot.store(&the_dummy_span, relaxed);
+    lab->process.store(OwnerProcess(mine.generation(), os::process_id()), relaxed);
+    lab->id.store(lab->life(), relaxed);
+    return lab;
 }
 
 // As if all that it had were closed.

@@ -16,17 +16,15 @@ Lab* Registry::acquire_lab(LabState& mine) {
     }
 }
 
+// Nothing is written to the LAB but its state: a fork may make this an attempt of the past, and the LAB another's.
 bool Registry::try_activate(Lab* lab, LabState& mine) {
     // acquire [RG3]: the last life's end; pairs with acq_rel [RG3] in try_release
     LabState seen = lab->state.load(acquire);
-    mine = seen.activated(os::thread_id());
+    // The epoch first: who forks between the two has a LAB of an older one.
+    uint64_t epoch = the_fork_epoch.current();
+    mine = seen.activated(os::thread_id(), epoch);
     // seq_cst [RG2]: pairs with seq_cst [RG2] in is_active
-    if (!seen.is(LabState::kFree) || !lab->state.compare_exchange(seen, mine, seq_cst)) return false;
-    // release [RG4]: pairs with acquire [RG4] in is_dead
-    lab->process.store(OwnerProcess(mine.generation(), the_fork_epoch.current(), os::process_id()), release);
-    for (HotSlot& slot : lab->hot) slot.store(&the_dummy_span, relaxed);
-    lab->id.store(OwnerId(lab->number, mine.generation()), relaxed);
-    return true;
+    return seen.is(LabState::kFree) && lab->state.compare_exchange(seen, mine, seq_cst);
 }
 
 bool Registry::try_release(Lab* lab, LabState seen) {
@@ -46,6 +44,7 @@ Lab* Registry::create() {
         if (lab == nullptr) return nullptr;
     } while (!last_.compare_exchange(last, last + 1, relaxed));
     lab->number = last + 1;
+    for (HotSlot& slot : lab->hot) slot.store(&the_dummy_span, relaxed);
     // release [RG1]: pairs with acquire [RG1] in at
     labs_[last + 1].store(lab, release);
     return lab;

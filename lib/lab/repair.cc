@@ -39,34 +39,46 @@ void inspect(Span* span) {
 
 }  // namespace
 
-uint32_t Repair::Round::take(uint32_t most) {
-    uint32_t left = left_.load(relaxed);
-    uint32_t taken;
-    do {
-        taken = left < most ? left : most;
-        if (taken == 0) return 0;
-    } while (!left_.compare_exchange(left, left - taken, relaxed));
-    return taken;
+void Repair::Round::request() {
+    uint32_t seen = word_.load(relaxed);
+    while ((seen & kAgain) == 0 && !word_.compare_exchange(seen, seen | kAgain, relaxed)) {
+    }
+}
+
+Repair::Round::Piece Repair::Round::take(uint32_t most, uint32_t units) {
+    uint32_t seen = word_.load(relaxed);
+    for (;;) {
+        if (seen == 0) return {0, 0};
+        uint32_t again = seen & kAgain, last = seen & ~kAgain;
+        if (last == 0) again = 0, last = units;
+        uint32_t first = last > most ? last - most : 0;
+        if (word_.compare_exchange(seen, again | first, relaxed)) return {first, last};
+    }
 }
 
 void Repair::request() {
-    labs_.request(the_registry.count());
-    spans_.request(static_cast<uint32_t>(the_arena.frontier()));
+    labs_.request();
+    spans_.request();
 }
 
 void Repair::examine_labs(OwnerId me) {
     uint32_t count = the_registry.count();
     for (uint32_t i = 0; i < kLabs && i < count; i++) {
         // A number may be without its LAB still.
-        if (Lab* lab = the_registry.at(labs_.next(count)); lab != nullptr) examine(lab, me);
+        Lab* lab = the_registry.at(1 + cursor_.fetch_add(1, relaxed) % count);
+        if (lab != nullptr) examine(lab, me);
     }
 }
 
 void Repair::do_step(OwnerId me) {
-    if (labs_.take(kLabs) != 0) examine_labs(me);
-    uint32_t count = static_cast<uint32_t>(the_arena.frontier());
-    for (uint32_t n = spans_.take(kSpans); n > 0; n--) {
-        if (uint32_t index = spans_.next(count); index < count) inspect(Span::at(index));
+    Round::Piece labs = labs_.take(kLabs, the_registry.count());
+    for (uint32_t number = labs.last; number > labs.first; number--) {
+        if (Lab* lab = the_registry.at(number); lab != nullptr) examine(lab, me);
+    }
+    uint32_t frontier = static_cast<uint32_t>(the_arena.frontier());
+    Round::Piece spans = spans_.take(kSpans, frontier - 1);
+    for (uint32_t index = spans.last; index > spans.first; index--) {
+        if (index < frontier) inspect(Span::at(index));
     }
 }
 

@@ -5,10 +5,12 @@
 //           owner is dead begins to close
 //   spans   a hot one whose owner's life is over becomes floating; one all of whose blocks are free goes to the
 //           span-pool; a reusable one of a living owner goes into its set (again)
-// A new thread looks at a few LABs in any case. Whoever finds a death or a fork, or exits out of a call that was cut off,
-// requests a whole round of both; then every call that needs another span does a piece, until the rounds are done.
+// A new thread looks at a few LABs in any case, and so does a call that takes a span that was never used. Whoever finds a
+// death or a fork, exits out of a call that was cut off, or finds the arena exhausted, requests a whole round of both; then
+// every call that needs another span does a piece, until the rounds are done.
 //
-// Words: left_ (units still due) and cursor_ (where the next piece begins), for each round.
+// Words: of each round, | again | units left 31 |: the next piece is the highest units left; a request during a round makes
+// another one follow. cursor_: which LABs the next new thread looks at.
 // What no round finds: a span in a dead thread's hands that is free or not opened yet, and blocks (docs/loss.md).
 // Stopped or killed in a piece: its units are not looked at in this round. A death requests another one.
 // A signal here: a handler takes another piece. Bound: kLabs LABs, kSpans spans a piece; while nothing is due, one load.
@@ -29,28 +31,31 @@ class Repair {
     }
     // A few LABs, due or not.
     void examine_labs(OwnerId me);
-    // Two whole rounds now; the second finds what LABs that the first closed have left.
+    // A whole round of both now. A LAB with many reusable spans may be left closing; then another round is due.
     void do_all(OwnerId me);
 
   private:
     class Round {
       public:
-        bool is_due() const { return left_.load(relaxed) != 0; }
-        void request(uint32_t units) { left_.store(units, relaxed); }
-        // Takes up to `most` of the units due; how many.
-        uint32_t take(uint32_t most);
-        // The number, from 1 to `count`, of the next unit.
-        uint32_t next(uint32_t count) { return 1 + cursor_.fetch_add(1, relaxed) % count; }
+        bool is_due() const { return word_.load(relaxed) != 0; }
+        void request();
+        // Takes up to `most` of `units` to do, numbered from 1: those in (first, last].
+        struct Piece {
+            uint32_t first, last;
+        };
+        Piece take(uint32_t most, uint32_t units);
 
       private:
-        Atomic<uint32_t> left_;
-        Atomic<uint32_t> cursor_;
+        static constexpr uint32_t kAgain = uint32_t{1} << 31;
+
+        Atomic<uint32_t> word_;
     };
 
     [[gnu::noinline, gnu::cold]] void do_step(OwnerId me);
 
     Round labs_;
     Round spans_;
+    Atomic<uint32_t> cursor_;
 };
 
 inline constinit Repair the_repair;

@@ -38,9 +38,10 @@ struct Remains : testing::Test {
 
     void open() {
         ASSERT_TRUE(the_arena.open());
-        the_thread.attaching.store(1, relaxed);  // that these LABs are this thread's and not in use proves nothing
         mine = new_lab();
         lab = new_lab();
+        // Nobody judges these.
+        for (Lab* each : {mine, lab}) each->process.store(OwnerProcess(life_of(each).generation(), 1), relaxed);
         span = the_pool.get(Kind::group(geometry(kClass).group), OwnerId());
         ASSERT_TRUE(lab->reusable[kClass].ensure(span->index(), allocate_metadata));
         span->open_hot(kClass, life_of(lab));

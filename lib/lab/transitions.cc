@@ -126,10 +126,12 @@ void retire(Span* span, OwnerId gone) {
 }
 
 bool adopt(Span* span, OwnerId gone, Lab* lab) {
-    if (!span->anchor().is_cooling()) return false;
-    OwnerId me = lab->id.load(relaxed);
-    if (!lab->reusable[span->size_class()].ensure(span->index(), allocate_metadata) || !span->try_adopt(gone, me))
-        return false;
+    if (!span->anchor().is_cooling() || gone == OwnerId() || span->owner() != gone) return false;
+    OwnerId me = lab->life();
+    if (!lab->reusable[span->size_class()].ensure(span->index(), allocate_metadata)) return false;
+    // If this call is cut off behind the adoption, the next free evaluates.
+    span->expire_limit();
+    if (!span->try_adopt(gone, me)) return false;
     publish(span);
     span->refresh_limit(me);
     return true;
@@ -142,9 +144,11 @@ bool adopt_one(Lab* lab, unsigned size_class) {
         if (index == IndexSet::kNone) return false;
         Span* span = Span::at(index);
         OwnerId owner = span->owner();
-        if (span->size_class() != size_class || the_registry.is_active(owner) || !adopt(span, owner, lab)) continue;
+        if (span->size_class() != size_class || the_registry.is_active(owner)) continue;
+        bool adopted = adopt(span, owner, lab);
+        // If it was not, for want of memory, this offers it again.
         evaluate(span);
-        return true;
+        if (adopted) return true;
     }
     return false;
 }

@@ -290,6 +290,38 @@ TEST(DrainOneReusable, TurnsFloatingUntilTheSetIsEmpty) {
     });
 }
 
+// A free span has no owner, and gets none: whoever frees it has told everyone so.
+TEST(Adopt, NeedsAnOwnerWhoseLifeIsOver) {
+    in_fresh_process([] {
+        Bench b;
+        b.take(1);
+        b.span->leave_hot(b.me());
+        EXPECT_FALSE(adopt(b.span, OwnerId(), new_lab()));
+        b.span->disown();
+        EXPECT_FALSE(adopt(b.span, OwnerId(), new_lab()));
+        EXPECT_EQ(b.span->owner(), OwnerId());
+    });
+}
+
+// Cut off behind the adoption itself: every free of the heir's evaluates, until one has set the limit anew.
+TEST(Adopt, CutOffLeavesALimitThatTheNextFreeReaches) {
+    in_fresh_process([] {
+        Bench b;
+        b.take(kCapacity);
+        OwnerId gone = b.me();
+        b.close();
+        retire(b.span, gone);
+        EXPECT_EQ(b.span->limit().bound(), Limit::kNever) << "a hot span's";
+        Lab* heir = new_lab();
+        b.span->expire_limit();
+        ASSERT_TRUE(b.span->try_adopt(gone, heir->life()));
+        EXPECT_TRUE(b.span->limit().is_reached_by(cas_push(b.span, b.last())));
+        b.span->refresh_limit(heir->life());
+        EXPECT_EQ(b.span->limit().stay(), b.span->anchor().version());
+        EXPECT_NE(b.span->limit().bound(), Limit::kAlways);
+    });
+}
+
 TEST(Adopt, GivesAnOrphanItsHeir) {
     in_fresh_process([] {
         for (bool was_shared : {false, true}) {

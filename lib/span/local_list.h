@@ -44,14 +44,6 @@ inline LocalWord cas_push(Span* span, void* block) {
 
 }  // namespace rtspan
 
-#if defined(__SANITIZE_THREAD__)
-#define RTSPAN_THREAD_SANITIZER 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define RTSPAN_THREAD_SANITIZER 1
-#endif
-#endif
-
 // ThreadSanitizer cannot see the sequences' accesses, so its build has none.
 #if defined(__x86_64__) && !defined(RTSPAN_THREAD_SANITIZER)
 #define RTSPAN_HAS_RSEQ 1

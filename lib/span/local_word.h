@@ -15,16 +15,19 @@
 // a list holds whatever head was when the list was empty: count ends a list, not a link.
 //
 //   transition            by                        word
-//   pop                   owner, span hot           head = link of head, or head + block size; count - 1
+//   pop                   owner, span hot; or who   head = link of head, or head + block size; count - 1
+//                         closes its LAB, to install
 //   push                  owner, any state but free head = block; count + 1; version + 1
 //   leave                 owner, leaving hot        version + 1
-//   install               owner, span hot, count 0  head, count of the anchor's list; parity turned, version + 1
+//   install               owner, or who closes its  head, count of the anchor's list; parity turned, version + 1
+//                         LAB; span hot, count 0
 //   fresh                 who got the span          head = first block | bump mark, count = C; parity, version likewise
 //
 // Two ways commit a pop or a push, and they interoperate on the same word:
 //  - a restartable sequence (local_list_x86_64.h): loads and one plain store. A signal in the middle aborts it.
 //  - a versioned CAS (local_list.h): the version makes a CAS fail that a handler's operations have overtaken. It is
-//    enough to advance it on push: without a push in between, no block can be head twice.
+//    enough to advance it on push: without a push in between, no block can be head twice. A CAS would succeed wrongly if
+//    its caller were stopped for exactly a multiple of 2^31 pushes, installs and stays that leave the same head and count.
 #ifndef RTSPAN_SPAN_LOCAL_WORD_H
 #define RTSPAN_SPAN_LOCAL_WORD_H
 

@@ -124,6 +124,14 @@ void Span::leave_hot(OwnerId me) {
     refresh_limit(me);
 }
 
+void Span::expire_limit() {
+    // acquire [SP4]: the limit is not older than the anchor seen next; pairs with seq_cst [SP4] in remote_push
+    Limit limit = limit_.load(acquire);
+    Anchor seen = anchor();
+    if (limit.bound() == Limit::kAlways) return;
+    limit_.compare_exchange(limit, Limit(Limit::kAlways, seen.version() - 1), relaxed);
+}
+
 void Span::refresh_limit(OwnerId me) {
     for (;;) {
         // acquire [SP4]: the limit is not older than the anchor seen next; pairs with seq_cst [SP4] in remote_push

@@ -23,7 +23,8 @@
 // I3  class, geometry and owner of a span in use change only by open_hot, which needs exclusive hold of a free
 //     span, and by adoption, a CAS of the owner from a life that is over. Whoever loads the anchor, then these, and then
 //     changes the anchor by CAS from what it loaded, has used the right class; the right owner, or one whose life is over.
-// I4  Local word: only the owner's thread writes it. Between leaving hot and becoming hot again nothing pops.
+// I4  Local word: only the owner's thread writes it, and when its life is over, until another one adopts the span, those
+//     who close its LAB, by CAS (pop_for_install, finish_take). Between leaving hot and becoming hot again nothing pops.
 // I5  A take is pending only while the span is hot.
 //
 // Local frees without a locked instruction, and yet the last free is noticed. An owner's free stores the local word,
@@ -153,6 +154,9 @@ class Span {
     void* pop_for_install(OwnerId gone);
     // For who holds a hot span that is in no slot: hot -> floating. The caller evaluates.
     void leave_hot(OwnerId me);
+    // For who is about to adopt: the limit becomes one that every free reaches, as of an earlier stay, so that it is
+    // replaced and no announcement is.
+    void expire_limit();
     // Owner only: sets the limit that state and count call for.
     void refresh_limit(OwnerId me);
 
@@ -182,6 +186,7 @@ class Span {
     // Exclusive holder: state for a run's first span.
     void open_large() {
         Anchor next = anchor_.load(relaxed).emptied(SpanState::large);
+        owner_.store(OwnerId(), relaxed);
         // release [SP1]: publishes the run's size; pairs with seq_cst [SP1] in anchor()
         anchor_.store(next, release);
     }

@@ -17,8 +17,10 @@
 // A child that shares memory (vfork, clone with CLONE_VM) shares the page and is the same copy.
 // Where the kernel has no MADV_WIPEONFORK (it is older than 4.14) the epoch is 1 for ever: children cannot prove that
 // others' LABs are dead, and keep their memory.
-// Stopped or killed here: nobody waits; a number given and not used is skipped. A signal here: as another thread.
-// Progress: wait-free. System calls: two in open, once in a process; one in the first current of a child.
+// Stopped or killed here: nobody waits; a number given and not used is skipped.
+// A signal handler may fork at any instruction: who acts on the word does it by CAS from what was seen.
+// Progress: lock-free, a loop repeats only after another fork. System calls: two in open, once in a process; two in the
+// first look of a child.
 #ifndef RTSPAN_SYNC_FORK_EPOCH_H
 #define RTSPAN_SYNC_FORK_EPOCH_H
 
@@ -33,19 +35,28 @@ class ForkEpoch {
     // acquire [FE1]: pairs with release [FE1] in open
     bool is_open() const { return page_.load(acquire) != nullptr; }
 
-    // All others after open. Never 0.
-    uint64_t current();
-    // Of the process that found the page wiped.
-    int pid() { return static_cast<int>(word() >> 1 & kMaxPid); }
-    // Whether every LAB of an older epoch is known to be dead.
-    bool older_are_dead() { return (word() & 1) != 0; }
-    void declare_older_dead();
+    // What the page says. After open.
+    class Copy {
+      public:
+        constexpr explicit Copy(uint64_t raw) : raw_(raw) {}
+        constexpr uint64_t raw() const { return raw_; }
+        // Never 0.
+        constexpr uint64_t epoch() const { return raw_ >> 23; }
+        constexpr int pid() const { return static_cast<int>(raw_ >> 1 & kMaxPid); }
+        // Whether every LAB of an older epoch is known to be dead.
+        constexpr bool older_are_dead() const { return (raw_ & 1) != 0; }
+
+      private:
+        uint64_t raw_;
+    };
+    Copy look();
+    uint64_t current() { return look().epoch(); }
+    // In the copy that `seen` tells of, and in no other: a fork in between makes this do nothing.
+    void declare_older_dead(Copy seen);
 
   private:
     using Word = Atomic<uint64_t>;
     static constexpr uint64_t kMaxPid = 0x3fffff;
-
-    uint64_t word();
 
     Atomic<Word*> page_;
     Atomic<uint64_t> last_;

@@ -35,19 +35,20 @@ TEST_F(ForkEpochTest, is_one_in_the_first_process_and_stays_so) {
         EXPECT_TRUE(epoch.open());
         EXPECT_EQ(epoch.current(), 1u);
     }
-    EXPECT_TRUE(epoch.older_are_dead()) << "there are none";
-    EXPECT_EQ(epoch.pid(), getpid());
+    EXPECT_TRUE(epoch.look().older_are_dead()) << "there are none";
+    EXPECT_EQ(epoch.look().pid(), getpid());
 }
 
 TEST_F(ForkEpochTest, is_another_one_in_every_generation_of_children) {
     EXPECT_TRUE(holds_in_copy([this] {
         uint64_t child = epoch.current();
         pid_t pid = static_cast<pid_t>(syscall(SYS_getpid));
-        bool right = child != 1 && epoch.current() == child && epoch.pid() == pid && !epoch.older_are_dead();
-        epoch.declare_older_dead();
-        right = right && epoch.older_are_dead() && epoch.current() == child && epoch.pid() == pid;
+        bool right =
+            child != 1 && epoch.current() == child && epoch.look().pid() == pid && !epoch.look().older_are_dead();
+        epoch.declare_older_dead(epoch.look());
+        right = right && epoch.look().older_are_dead() && epoch.current() == child && epoch.look().pid() == pid;
         return right && holds_in_copy([this, child] {
-                   return epoch.current() != 1 && epoch.current() != child && !epoch.older_are_dead();
+                   return epoch.current() != 1 && epoch.current() != child && !epoch.look().older_are_dead();
                });
     }));
     EXPECT_EQ(epoch.current(), 1u) << "of the parent";
