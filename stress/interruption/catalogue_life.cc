@@ -127,7 +127,7 @@ void set_up_child_new_span() {
         put_in_play(16);
     });
 }
-bool confirm_noticed() { return world.result != nullptr && rtspan::the_fork_epoch.older_are_dead(); }
+bool confirm_noticed() { return world.result != nullptr && rtspan::the_fork_epoch.look().older_are_dead(); }
 
 // Besides, address space: a reservation that is not published yet.
 constexpr Bound kOneArena{.bytes = kSpanBytes,
