@@ -11,7 +11,7 @@
 //
 // A signal here: a handler runs the same path on the same LAB to its end; the CAS in 1 and 3 shows it.
 // Stopped for ever here: nobody waits. Killed or jumped out of here: at most one span that came from the pool and is not
-// hot yet, and one block; a span that is hot and in no slot comes back by repair.
+// hot yet, and one block; a span that is hot and in no slot comes back by repair, after a jump once the thread has ended.
 // Bound: rounds repeat only when a handler's call changed the slot or the list meanwhile.
 // System calls: none but for a fresh span, the thread's first call, and a piece of repair that is due (repair.h).
 #ifndef RTSPAN_LAB_ALLOCATE_H

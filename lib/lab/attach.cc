@@ -48,7 +48,7 @@ void start_fast_path(Lab* lab) {
 }
 
 // Clears what earlier lives left. The LAB is the thread's by now, so it is nobody else's; a handler that was faster has
-// done this and may have spans of its own in the slots.
+// done this and may have spans of its own in the slots. No span is this life's before all slots are cleared.
 void clear(Lab* lab, OwnerId me) {
     for (HotSlot& slot : lab->hot) {
         Span* span = slot.load(relaxed);
@@ -91,8 +91,8 @@ Lab* attach_thread() {
 
 Lab* finish_attaching() {
     Lab* lab = the_thread.lab.load(relaxed);
-    OwnerId me(lab->number, lab->state.load(relaxed).generation());
-    if (lab->id.load(relaxed) == me) return lab;
+    if (lab->is_ready()) return lab;
+    OwnerId me = lab->life();
     CallCount frame(the_thread.frames);
     clear(lab, me);
     start_fast_path(lab);

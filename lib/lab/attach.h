@@ -32,9 +32,7 @@ namespace rtspan {
 inline Lab* lab_of_thread() {
     Lab* lab = the_thread.lab.load(relaxed);
     if (lab == nullptr) return attach_thread();
-    OwnerId id = lab->id.load(relaxed);
-    bool is_ready = id.lab() == lab->number && id.generation() == lab->state.load(relaxed).generation();
-    return is_ready ? lab : finish_attaching();
+    return lab->is_ready() ? lab : finish_attaching();
 }
 
 }  // namespace rtspan

@@ -212,6 +212,28 @@ TEST(Orphans, AreAdopted) {
     });
 }
 
+// A thread that has its LAB, but is interrupted before it has cleared the slots of earlier lives: what it frees now may lie in
+// the span that such a slot shows, which must not serve its mallocs when the slot is cleared later.
+TEST(Orphans, AreNotAdoptedBeforeTheSlotsAreCleared) {
+    in_fresh_process([] {
+        std::vector<void*> blocks;
+        in_thread([&] {
+            for (int i = 0; i < 3; i++) blocks.push_back(allocate(500));
+        });
+        Span* orphan = span_of(blocks[0]);
+        in_thread([&] {
+            LabState mine;
+            Lab* lab = the_registry.acquire_lab(mine);
+            EXPECT_EQ(lab->hot[size_class_of(500)].load(relaxed), orphan) << "as the last life left it";
+            the_thread.lab.store(lab, relaxed);
+            deallocate(blocks[0]);  // a handler's
+            void* block = allocate(500);
+            EXPECT_EQ(state_of(block), SpanState::hot);
+            EXPECT_EQ(lab->hot[size_class_of(500)].load(relaxed), span_of(block));
+        });
+    });
+}
+
 // One live block in each span does not keep the others' memory from whoever needs it.
 TEST(Orphans, ServeTheNextMallocsOfTheirClass) {
     in_fresh_process([] {

@@ -52,8 +52,9 @@ void deallocate_remote_slow(Span* span, void* block) {
     check_block(span, seen, block);
     OwnerId owner = span->owner();
     Lab* lab = the_thread.lab.load(relaxed);
-    if (lab != nullptr) {
-        OwnerId me = lab->life();
+    // Not before the slots are cleared: one of them may still show the orphan that this would adopt.
+    if (lab != nullptr && lab->is_ready()) {
+        OwnerId me = lab->id.load(relaxed);
         if (owner == me) return push_as_owner(span, block, me);
         if (!the_registry.is_active(owner)) {
             if (seen.is(SpanState::hot)) retire(span, owner);

@@ -99,6 +99,8 @@ struct alignas(64) Lab {
     Atomic<LabState> state;
     // As the state says; right also before the owner has set `id`.
     OwnerId life() const { return OwnerId(number, state.load(relaxed).generation()); }
+    // Whether the owner has cleared what earlier lives left.
+    bool is_ready() const { return id.load(relaxed) == life(); }
     Atomic<OwnerProcess> process;
     uint32_t number;  // in the registry; never changes
     HotSlot hot[kSizeClasses];

@@ -127,7 +127,7 @@ void retire(Span* span, OwnerId gone) {
 
 bool adopt(Span* span, OwnerId gone, Lab* lab) {
     if (!span->anchor().is_cooling() || gone == OwnerId() || span->owner() != gone) return false;
-    OwnerId me = lab->life();
+    OwnerId me = lab->id.load(relaxed);
     if (!lab->reusable[span->size_class()].ensure(span->index(), allocate_metadata)) return false;
     // If this call is cut off behind the adoption, the next free evaluates.
     span->expire_limit();

@@ -35,8 +35,8 @@
 // thread ends.
 // A signal here: a handler claims another slot. With all 64 in use, or nobody to claim for, a pop goes without: then the count of pushes in head_
 // alone guards it, which is exact unless 2^40 pushes happen while it is stopped.
-// Bound: claim and push look at the slots below used_, at most 64, push again (and one level deeper) only if a pop ended
-// meanwhile; each CAS fails only because another succeeded.
+// Bound: claim and push look at the slots below used_, at most 64, push again only if a pop ended meanwhile, and one level
+// deeper for each slot that had another element parked; each CAS fails only because another succeeded.
 #ifndef RTSPAN_SYNC_HAZARD_STACK_H
 #define RTSPAN_SYNC_HAZARD_STACK_H
 

@@ -14,8 +14,8 @@
 //       put:    member set, then summaries set where they are clear, from the bottom up   [IS1]
 //       clear:  summary bit cleared, then the words below looked at again; if not zero, set again, bottom up   [IS1]
 //     All are seq_cst: of a put that found the bit set and a clear that found no member, one comes second, and repairs.
-// Stopped or killed here: nobody waits. A stop between the two steps of a put or a clear may hide the members of one
-// word from find (not from remove) until the next put into it; after a death whoever puts them again repairs it.
+// Stopped or killed here: nobody waits. A stop between the two steps of a put or a clear may hide the members below
+// that hint from find (not from remove) until the next put below it; after a death whoever puts them again repairs it.
 // A signal here: a handler's operations are like another thread's.
 // Bound: put, 4 words; remove, 4, and 3 more where a hint came back to life; take, at most kMaxRepairs^2 descents of 3
 // words, then it says "none". ensure allocates at most 2 nodes.
