@@ -47,10 +47,11 @@ bool help_close(Lab* lab, LabState closing, OwnerId me);
 // Whether the owner of the LAB, seen active as `state`, will never run again. False where that is not known.
 bool is_dead(Lab* lab, LabState state);
 
+// Whether come_over_fork has nothing to do for `lab`, the calling thread's; not null.
+bool has_come_over_fork(Lab* lab);
 // After a fork, in the child. `lab` is the calling thread's, or null: makes it one of this copy of the process, if it is of
 // an older one, and lets the thread that forked declare all other LABs of older copies dead. Called by the first call of
 // that thread that needs a span, by its exit, and, where fork was libc's, before it returns.
-bool has_come_over_fork(Lab* lab);
 [[gnu::cold]] void come_over_fork(Lab* lab);
 
 }  // namespace rtspan

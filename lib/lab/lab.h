@@ -4,6 +4,7 @@
 //
 // A LAB's life is OwnerId(its number, generation). State word (LabState):
 //   free(g) -> active(g + 1)     by who needs a LAB (registry.h)
+//   active(g) -> active(g)       tid and epoch alone: by its thread, in the child of a fork (closing.h)
 //   active(g) -> closing(g)      by its thread at exit, or by who finds the thread dead (closing.h)
 //   closing(g) -> free(g)        by who finds all steps of closing done
 //   active(g) -> free(g)         unused: a handler attached first
@@ -13,9 +14,9 @@
 //
 // hot[c] is never null: the dummy span, whose list is always empty, stands for "none", so the fast path has no null
 // check. A thread without a LAB finds the empty LAB, all of whose slots are the dummy.
-//   slot:  S -> S2   CAS by the owner's slow path, which then makes S leave hot (or, if a handler was faster, S2)
-//          S -> dummy   CAS by the owner of the next life, of what the last one left, before it uses the LAB
-// The winner of that CAS holds S alone: Span's I2.
+//   slot:  S -> S2   CAS by the owner's slow path, which then makes S leave hot (or, if a handler was faster, S2). The
+//                    winner holds S alone: Span's I2.
+//          S -> dummy   CAS by the owner of the next life, of what the last one left; S may be another's by now
 //
 // Threads find their LAB by an initial-exec thread-local struct, in which `fast` stays the empty LAB where the thread
 // has no restartable sequences: the fast path then fails at once and the slow path finds `lab`.

@@ -1,7 +1,7 @@
 // All LABs by number, and the free ones. A number's LAB is created once and stays; 65,535 threads may have one at a
 // time.
 //
-// States of a number: none -> (created) free or active -> ... see LabState. free_ is an IndexSet of the numbers of free
+// States of a number: none -> free, not listed (create) -> ... see LabState. free_ is an IndexSet of the numbers of free
 // LABs; as in every IndexSet an entry is only a hint, the CAS on the state word decides.
 // Stopped or killed here: nobody waits. A LAB that is free but not listed is listed by who examines it (repair.h); one
 // that is active but whose dead owner has not said of which process is judged by its tid alone.

@@ -23,8 +23,8 @@ namespace rtspan {
 // freed or not. Anyone who freed a block in a shared span calls it, after the free.
 void evaluate(Span* span);
 
-// For who made the span reusable: puts it into its owner's set. Does nothing where the owner's life is over: the next
-// thread that frees into the span adopts and publishes it.
+// For who made the span reusable: puts it into its owner's set. Does nothing where the owner's life is over: evaluate
+// offers it then.
 void publish(Span* span);
 
 // A span out of the set of `lab` that is now hot and the caller's alone, or null.

@@ -1,5 +1,5 @@
-// The local word: the owner's free list of a span, in one word that only the owner thread and its signal handlers
-// write.
+// The local word: the owner's free list of a span, in one word that only the owner's thread and its signal handlers
+// write, and after the owner's life those who close its LAB (span.h, I4).
 //
 //    63                        33 32     31      21 20                 0
 //   | version                    | parity| count    | head               |

@@ -7,6 +7,8 @@
 //   free     -> hot         who popped it from the pool   open_hot
 //   hot      -> hot         owner                         refill: local empty, the whole remote list in one CAS
 //   hot      -> floating    owner                         leave_hot, the LAB's hot slot was emptied first
+//                           anyone, owner's life over     retire (lab/transitions.h); the dead LAB's slot stays as it is
+//   floating, reusable: same state, new owner             try_adopt, owner's life over
 //   floating -> reusable    any free                      sum > T (try_transition), or the first remote free
 //                                                         (remote_push: the announcement)
 //   reusable -> hot         owner, from its set           sum > T
@@ -18,8 +20,8 @@
 //
 // Invariants
 // I1  No block leaves a span that is not hot: outside the hot state the sum only grows.
-// I2  A span is hot in at most one place: in one hot slot, or in the hands of the one call that acquired it or took it
-//     out of its slot.
+// I2  A span is hot in at most one place: in one hot slot of its owner's, or in the hands of the one call that acquired it
+//     or took it out of its slot. Slots of lives that are over count for nothing.
 // I3  class, geometry and owner of a span in use change only by open_hot, which needs exclusive hold of a free
 //     span, and by adoption, a CAS of the owner from a life that is over. Whoever loads the anchor, then these, and then
 //     changes the anchor by CAS from what it loaded, has used the right class; the right owner, or one whose life is over.
@@ -66,7 +68,7 @@
 
 namespace rtspan {
 
-// Whose a span is: a LAB's number and which of its lives. 0 is nobody; kNobodyHere no span's owner ever.
+// Whose a span is: a LAB's number and which of its lives. 0 is nobody; nobody_here() no span's owner ever.
 //
 //    63                            32 31                            0
 //   | number of the LAB, from 1      | generation                     |
