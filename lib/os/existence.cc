@@ -9,16 +9,21 @@
 namespace rtspan::os {
 namespace {
 
-// Whether the first thread has ended and others go on; false where there is no /proc.
+// Whether the first thread has ended and others go on; false where there is no /proc. Of status, not of stat: emulators
+// (QEMU) make up the latter.
 bool first_thread_is_zombie() {
-    long file = system_call(SYS_openat, AT_FDCWD, reinterpret_cast<long>("/proc/self/stat"), O_RDONLY | O_CLOEXEC);
+    long file = system_call(SYS_openat, AT_FDCWD, reinterpret_cast<long>("/proc/self/status"), O_RDONLY | O_CLOEXEC);
     if (file < 0) return false;
-    // pid (name) state ...; the name has at most 15 characters, any of them.
-    char text[64];
+    // "Name:", with at most 15 characters, escaped where they are not printable, "Umask:", and this.
+    constexpr char kLabel[] = "\nState:\t";
+    constexpr long kLabelLength = sizeof kLabel - 1;
+    char text[128];
     long length = system_call(SYS_read, file, reinterpret_cast<long>(text), sizeof text);
     system_call(SYS_close, file);
-    while (length > 0 && text[length - 1] != ')') length--;
-    return length > 0 && length + 1 < static_cast<long>(sizeof text) && text[length + 1] == 'Z';
+    for (long at = 0; at + kLabelLength < length; at++) {
+        if (__builtin_memcmp(text + at, kLabel, kLabelLength) == 0) return text[at + kLabelLength] == 'Z';
+    }
+    return false;
 }
 
 }  // namespace
