@@ -7,7 +7,7 @@
 #include "arena/mapped.h"
 #include "arena/metadata.h"
 #include "lab/attach.h"
-#include "lab/closing.h"
+#include "lab/fork.h"
 #include "lab/repair.h"
 #include "lab/transitions.h"
 #include "os/fatal.h"
@@ -29,7 +29,7 @@ void leave(Span* span, OwnerId me) {
 
 // A hot span that is the caller's alone. Its place in the set is made now, so that no free depends on memory.
 Span* acquire_span(Lab* lab, unsigned size_class) {
-    if (!has_come_over_fork(lab)) come_over_fork(lab);
+    come_over_fork(lab);
     OwnerId me = lab->id.load(relaxed);
     the_repair.step(me);
     if (Span* span = take_reusable(lab, size_class); span != nullptr) return span;

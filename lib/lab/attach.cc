@@ -4,6 +4,7 @@
 
 #include "arena/arena.h"
 #include "lab/closing.h"
+#include "lab/fork.h"
 #include "lab/registry.h"
 #include "lab/repair.h"
 #include "lab/transitions.h"
@@ -64,8 +65,8 @@ void clear(Lab* lab, OwnerId me) {
     lab->id.store(me, relaxed);
 }
 
-// libc's fork calls this in the child; it is not needed for what the forking thread does later, but for what others do if
-// that thread has no LAB and never calls malloc again.
+// libc's fork calls this in the child; it is not needed for what the forking thread does later, but for what others do
+// if that thread has no LAB and never calls malloc again.
 void come_over_libc_fork() {
     if (the_fork_epoch.is_open()) come_over_fork(the_thread.lab.load(relaxed));
 }
@@ -97,7 +98,7 @@ Lab* finish_attaching() {
     clear(lab, me);
     start_fast_path(lab);
     close_lab_when_thread_exits(lab);
-    if (!has_come_over_fork(lab)) come_over_fork(lab);
+    come_over_fork(lab);
     the_repair.examine_labs(me);
     return lab;
 }

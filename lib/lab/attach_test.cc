@@ -12,9 +12,11 @@
 #include "lab/allocate.h"
 #include "lab/census_test.h"
 #include "lab/deallocate.h"
+#include "lab/new_lab_test.h"
 #include "lab/registry.h"
 #include "os/system_call.h"
 #include "os/thread.h"
+#include "os/threads_test.h"
 #include "pool/fresh_process_test.h"
 #include "pool/worker_test.h"
 
@@ -40,17 +42,11 @@ namespace {
 
 using test::in_fresh_process;
 using test::kThreadSanitizer;
+using test::my_lab;
 using test::span_of;
 using test::state_of;
 using test::take_census;
 using test::Worker;
-
-Lab* my_lab() { return the_thread.lab.load(relaxed); }
-
-template <class Body>
-void in_thread(Body body) {
-    std::thread(body).join();
-}
 
 TEST(Attach, TheFirstAllocationGivesTheThreadItsLab) {
     in_fresh_process([] {
@@ -212,8 +208,8 @@ TEST(Orphans, AreAdopted) {
     });
 }
 
-// A thread that has its LAB, but is interrupted before it has cleared the slots of earlier lives: what it frees now may lie in
-// the span that such a slot shows, which must not serve its mallocs when the slot is cleared later.
+// A thread that has its LAB, but is interrupted before it has cleared the slots of earlier lives: what it frees now may
+// lie in the span that such a slot shows, which must not serve its mallocs when the slot is cleared later.
 TEST(Orphans, AreNotAdoptedBeforeTheSlotsAreCleared) {
     in_fresh_process([] {
         std::vector<void*> blocks;

@@ -9,8 +9,8 @@
 //   5. state closing(g) -> free(g) once all sets were seen empty; listed
 // Blocks that are still live then make orphans of their spans: adopted by the next thread that frees into one.
 //
-// I1  A helper that wakes up in a later life does no harm: steps 2 and 4 change spans by CAS on versioned words, and only
-//     spans whose owner is life g; step 3 a slot whose claimant is; 1 and 5 compare the generation. Slots are not
+// I1  A helper that wakes up in a later life does no harm: steps 2 and 4 change spans by CAS on versioned words, and
+//     only spans whose owner is life g; step 3 a slot whose claimant is; 1 and 5 compare the generation. Slots are not
 //     cleared here: who activates the LAB does that, alone.
 // I2  Whoever closes a LAB other than its own has an active one: what it takes over in step 3 is taken over again if it
 //     dies. A thread that exits has claimed nothing, unless calls of it were cut off (pthread_exit in a handler, or
@@ -18,17 +18,16 @@
 // I3  A span that is hot but in no slot, because its thread died with it in hand, is not found here but by repair.h, or
 //     by who frees into it.
 //
-// Dead is an owner of this process whose tid the kernel does not know any more, or knows as the caller's own; and in the
-// child of a fork everyone but the thread that forked (sync/fork_epoch.h). A tid that another thread of the process
-// has got since looks alive until that thread examines the LAB, or ends. An owner that shares this memory from another
-// process (clone with CLONE_VM) is never judged. In the child of _Fork or of a raw clone nobody is judged before the thread
-// that forked has needed a span, or has ended.
+// Dead is an owner of this process whose tid the kernel does not know any more, or knows as the caller's own; and in
+// the child of a fork everyone but the thread that forked (fork.h). A tid that another thread of the process has got
+// since looks alive until that thread examines the LAB, or ends. An owner that shares this memory from another process
+// (clone with CLONE_VM) is never judged.
 //
 // Stopped or killed here: the LAB stays closing; the next who examines it goes on.
 // A signal here: a handler may help with the same LAB.
-// Bound: help_close, a span in each of kSizeClasses slots, with up to C remote pushes in one whose refill was cut off while
-// its list was not empty; the stacks of the pool; kDrainedAtOnce members of sets. close_lab, which no malloc or free calls,
-// proportional to the members.
+// Bound: help_close, a span in each of kSizeClasses slots, with up to C remote pushes in one whose refill was cut off
+// while its list was not empty; the stacks of the pool; kDrainedAtOnce members of sets. close_lab, which no malloc or
+// free calls, proportional to the members.
 // System calls: is_dead three, for the main thread six; the others none but those of freeing a span.
 #ifndef RTSPAN_LAB_CLOSING_H
 #define RTSPAN_LAB_CLOSING_H
@@ -40,19 +39,12 @@ namespace rtspan {
 // The calling thread's LAB ends, at its exit.
 void close_lab(Lab* lab);
 
-// Goes on with closing the life that `closing` is the state of. `me` is the caller's own LAB's life; OwnerId() where it is
-// that very life's owner. False where work was left.
+// Goes on with closing the life that `closing` is the state of. `me` is the caller's own LAB's life; OwnerId() where it
+// is that very life's owner. False where work was left.
 bool help_close(Lab* lab, LabState closing, OwnerId me);
 
 // Whether the owner of the LAB, seen active as `state`, will never run again. False where that is not known.
 bool is_dead(Lab* lab, LabState state);
-
-// Whether come_over_fork has nothing to do for `lab`, the calling thread's; not null.
-bool has_come_over_fork(Lab* lab);
-// After a fork, in the child. `lab` is the calling thread's, or null: makes it one of this copy of the process, if it is of
-// an older one, and lets the thread that forked declare all other LABs of older copies dead. Called by the first call of
-// that thread that needs a span, by its exit, and, where fork was libc's, before it returns.
-[[gnu::cold]] void come_over_fork(Lab* lab);
 
 }  // namespace rtspan
 

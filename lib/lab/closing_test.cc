@@ -1,9 +1,6 @@
 #include "lab/closing.h"
 
-#include <sys/wait.h>
-
 #include <atomic>
-#include <memory>
 #include <thread>
 #include <vector>
 
@@ -12,6 +9,7 @@
 #include "lab/census_test.h"
 #include "lab/deallocate.h"
 #include "lab/death_test.h"
+#include "lab/many_spans_test.h"
 #include "lab/new_lab_test.h"
 #include "lab/repair.h"
 #include "lab/transitions.h"
@@ -20,28 +18,21 @@
 #include "pool/fresh_process_test.h"
 #include "pool/span_pool.h"
 #include "pool/worker_test.h"
-#include "sync/fork_epoch.h"
 
 namespace rtspan {
 namespace {
 
 using test::die_after;
+using test::ends_well;
 using test::in_fresh_process;
 using test::kThreadSanitizer;
+using test::my_life;
 using test::new_lab;
 using test::span_of;
 using test::state_of;
 using test::take_census;
+using test::use_many_spans;
 using test::Worker;
-
-Lab* my_lab() { return the_thread.lab.load(relaxed); }
-OwnerId my_life() { return my_lab()->id.load(relaxed); }
-OwnerId life_of(Lab* lab) { return OwnerId(lab->number, lab->state.load(relaxed).generation()); }
-
-template <class Body>
-void in_thread(Body body) {
-    std::thread(body).join();
-}
 
 // ThreadSanitizer's runtime does not survive threads that vanish.
 class DeadOwner : public testing::Test {
@@ -50,24 +41,6 @@ class DeadOwner : public testing::Test {
         if (kThreadSanitizer) GTEST_SKIP();
     }
 };
-
-// Spans in every state: hot ones, floating and reusable ones, of several classes; every third block stays live.
-std::vector<void*> use_many_spans() {
-    std::vector<void*> live;
-    for (size_t size : {16, 200, 3000, 50000, 300000}) {
-        uint32_t capacity = geometry(size_class_of(size)).capacity;
-        std::vector<void*> blocks;
-        for (uint32_t i = 0; i < 3 * capacity + capacity / 2; i++) blocks.push_back(allocate(size));
-        for (size_t i = 0; i < blocks.size(); i++) {
-            if (i % 3 == 0 || i < capacity) {
-                live.push_back(blocks[i]);
-            } else {
-                deallocate(blocks[i]);
-            }
-        }
-    }
-    return live;
-}
 
 TEST_F(DeadOwner, IsFoundByTheNextThreadWhichClosesItsLab) {
     in_fresh_process([] {
@@ -111,7 +84,7 @@ TEST_F(DeadOwner, ThousandsNeedNoMoreMemoryThanAFew) {
         EXPECT_LE(the_registry.count(), 6u);
         for (void* block : live) deallocate(block);
         in_thread([] { allocate(1); });
-        the_repair.do_all(life_of(new_lab()));
+        the_repair.do_all(new_lab()->life());
         EXPECT_EQ(take_census().in_use() - take_census().hot, 1u) << "the block of 1: " << take_census();
     });
 }
@@ -120,7 +93,7 @@ TEST_F(DeadOwner, MayHaveBeenCutOffAtAnyStepOfGettingItsLab) {
     in_fresh_process([] {
         ASSERT_TRUE(the_arena.open());
         OwnerId gone;
-        die_after([&] { gone = life_of(new_lab()); });
+        die_after([&] { gone = new_lab()->life(); });
         EXPECT_TRUE(the_registry.is_active(gone));
         // It never said where it lives, and has the slots of the life before.
         Lab* lab = the_registry.at(gone.lab());
@@ -136,7 +109,7 @@ TEST(Owner, WithMyOwnTidIsDead) {
     in_fresh_process([] {
         ASSERT_TRUE(the_arena.open());
         Lab* lab = new_lab();
-        OwnerId gone = life_of(lab);
+        OwnerId gone = lab->life();
         void* block = allocate(16);
         EXPECT_FALSE(the_registry.is_active(gone));
         EXPECT_TRUE(the_registry.is_active(my_life()));
@@ -147,7 +120,6 @@ TEST(Owner, WithMyOwnTidIsDead) {
 // The kernel keeps its tid as long as the process lives.
 TEST_F(DeadOwner, MayBeTheMainThread) {
     pid_t child = fork();
-    ASSERT_GE(child, 0);
     if (child == 0) {
         setenv("RTSPAN_ARENA", "4G", 1);
         allocate(64);
@@ -160,9 +132,7 @@ TEST_F(DeadOwner, MayBeTheMainThread) {
         }).detach();
         syscall(SYS_exit, 0);
     }
-    int status = -1;
-    ASSERT_EQ(waitpid(child, &status, 0), child);
-    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+    EXPECT_TRUE(ends_well(child));
 }
 
 TEST(Owner, ThatIsStoppedIsNotDead) {
@@ -190,7 +160,7 @@ TEST(Owner, OfAnotherProcessIsNotJudged) {
     in_fresh_process([] {
         ASSERT_TRUE(the_arena.open());
         Lab* lab = new_lab();
-        OwnerId its = life_of(lab);
+        OwnerId its = lab->life();
         lab->process.store(OwnerProcess(its.generation(), getpid() + 1), relaxed);
         in_thread([] { allocate(1); });
         allocate(1);
@@ -204,7 +174,7 @@ static_assert(geometry(kClass).capacity == 7 && geometry(kClass).threshold == 1)
 
 std::vector<void*> fill_set(Lab* lab, int count) {
     std::vector<void*> live;
-    OwnerId owner = life_of(lab);
+    OwnerId owner = lab->life();
     for (int i = 0; i < count; i++) {
         Span* span = the_pool.get(Kind::group(geometry(kClass).group), OwnerId());
         EXPECT_TRUE(lab->reusable[kClass].ensure(span->index(), allocate_metadata));
@@ -233,13 +203,13 @@ TEST(HelpClose, TakesABoundedPieceAtATime) {
         std::vector<void*> live = fill_set(lab, 200);
         LabState closing = begin_closing(lab);
         int pieces = 1;
-        while (!help_close(lab, closing, life_of(mine))) pieces++;
+        while (!help_close(lab, closing, mine->life())) pieces++;
         EXPECT_EQ(pieces, 4);
         EXPECT_TRUE(lab->state.load(relaxed).is(LabState::kFree));
         EXPECT_EQ(take_census().floating, 200u);
-        EXPECT_TRUE(help_close(lab, closing, life_of(mine))) << "nothing is left to do, and none is done twice";
+        EXPECT_TRUE(help_close(lab, closing, mine->life())) << "nothing is left to do, and none is done twice";
         EXPECT_EQ(new_lab(), lab);
-        EXPECT_TRUE(help_close(lab, closing, life_of(mine)));
+        EXPECT_TRUE(help_close(lab, closing, mine->life()));
         EXPECT_TRUE(lab->state.load(relaxed).is(LabState::kActive)) << "that is another life";
         for (void* block : live) deallocate(block);
         EXPECT_EQ(take_census().in_use(), 0u) << take_census();
@@ -274,20 +244,20 @@ TEST(HelpClose, ByManyAtOnce) {
 }
 
 #if RTSPAN_CAN_STEP
-// A helper is stopped behind instructions of its own, one after another. Another thread finishes the closing and begins the LAB's
-// next life, in which the same spans are hot and reusable again. Then the helper goes on. (Without the step that looks
-// at the span-pool's stacks, which are many; HazardStack's own tests have that.)
+// A helper is stopped behind instructions of its own, one after another. Another thread finishes the closing and begins
+// the LAB's next life, in which the same spans are hot and reusable again. Then the helper goes on. (Without the step
+// that looks at the span-pool's stacks, which are many; HazardStack's own tests have that.)
 TEST(HelpCloseStepped, AHelperThatWakesUpInALaterLifeDoesNoHarm) {
     in_fresh_process([] {
         ASSERT_TRUE(the_arena.open());
         bool stopped = true;
-        OwnerId other = life_of(new_lab());
+        OwnerId other = new_lab()->life();
         // Each instruction is stress/interruption's business, which takes longer.
         for (uint64_t n = 1; stopped; n += 29) {
             Lab* lab = new_lab();
             std::vector<void*> before = fill_set(lab, 2), after;
             Span* hot = the_pool.get(Kind::group(geometry(kClass).group), OwnerId());
-            hot->open_hot(kClass, life_of(lab));
+            hot->open_hot(kClass, lab->life());
             lab->hot[kClass].store(hot, relaxed);
             before.push_back(cas_pop(lab->hot[kClass]));
             LabState closing = begin_closing(lab);
@@ -299,7 +269,7 @@ TEST(HelpCloseStepped, AHelperThatWakesUpInALaterLifeDoesNoHarm) {
                 for (void* block : before) deallocate(block);
                 before.clear();
                 EXPECT_EQ(new_lab(), lab);
-                life = life_of(lab);
+                life = lab->life();
                 after = fill_set(lab, 2);
                 Span* span = the_pool.get(Kind::group(geometry(kClass).group), OwnerId());
                 EXPECT_TRUE(lab->reusable[kClass].ensure(span->index(), allocate_metadata));
@@ -328,129 +298,6 @@ TEST(HelpCloseStepped, AHelperThatWakesUpInALaterLifeDoesNoHarm) {
     });
 }
 #endif
-
-// Runs `body` in a child that no handler of libc's prepares.
-void expect_in_copy(const std::function<bool()>& body) {
-    pid_t child = static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0));
-    ASSERT_GE(child, 0);
-    if (child == 0) _exit(body() ? 0 : 1);
-    int status = -1;
-    ASSERT_EQ(waitpid(child, &status, 0), child);
-    EXPECT_TRUE(WIFEXITED(status)) << "killed by signal " << WTERMSIG(status);
-    EXPECT_EQ(WEXITSTATUS(status), 0);
-}
-
-TEST(Fork, TheChildGetsTheOthersMemoryBackAndTheParentKeepsIt) {
-    if (kThreadSanitizer) GTEST_SKIP();
-    in_fresh_process([] {
-        ASSERT_TRUE(the_fork_epoch.open());
-        Worker other;
-        OwnerId its;
-        std::vector<void*> live;
-        other.run([&] {
-            live = use_many_spans();
-            its = my_life();
-        });
-        deallocate(allocate(16));
-        OwnerId mine = my_life();
-        unsigned hot = take_census().hot;
-        expect_in_copy([&] {
-            // Each call that needs a span does a piece of the repair.
-            for (size_t size = 16; size <= kMaxSmall; size *= 2) deallocate(allocate(size));
-            bool right = my_life() == mine && the_registry.is_active(mine) && !the_registry.is_active(its);
-            for (unsigned round = 0; round < 100; round++) {
-                for (void* block : live) right = right && block != allocate(100);
-            }
-            for (void* block : live) deallocate(block);
-            the_repair.do_all(mine);
-            return right && the_registry.at(its.lab())->state.load(relaxed).is(LabState::kFree);
-        });
-        expect_in_copy([&] {
-            expect_in_copy([&] {
-                for (size_t size = 16; size <= kMaxSmall; size *= 2) deallocate(allocate(size));
-                return !the_registry.is_active(its);
-            });
-            return !testing::Test::HasFailure();
-        });
-        EXPECT_EQ(take_census().hot, hot);
-        other.run([&] {
-            EXPECT_EQ(my_life(), its);
-            EXPECT_TRUE(the_registry.is_active(its));
-            for (void* block : live) deallocate(block);
-        });
-    });
-}
-
-// The child's first thread has not allocated yet; what another thread of the child may not do is take it for dead.
-TEST(Fork, AnotherThreadOfTheChildDoesNotJudgeTheFirst) {
-    if (kThreadSanitizer) GTEST_SKIP();
-    in_fresh_process([] {
-        void* block = allocate(64);
-        OwnerId mine = my_life();
-        pid_t child = static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0));
-        ASSERT_GE(child, 0);
-        if (child == 0) {
-            for (int i = 0; i < 10; i++) in_thread([] { deallocate(allocate(1)); });
-            bool right = the_registry.is_active(mine) && !the_fork_epoch.look().older_are_dead();
-            deallocate(block);
-            right = right && allocate(64) == block;
-            for (size_t size = 16; size <= kMaxSmall; size *= 2) deallocate(allocate(size));
-            right = right && the_registry.is_active(mine) && the_fork_epoch.look().older_are_dead();
-            in_thread([] { deallocate(allocate(1)); });
-            _exit(right && the_registry.is_active(mine) ? 0 : 1);
-        }
-        int status = -1;
-        ASSERT_EQ(waitpid(child, &status, 0), child);
-        EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
-    });
-}
-
-TEST(Fork, ByAThreadWithoutALabThatNeverAllocates) {
-    if (kThreadSanitizer) GTEST_SKIP();
-    in_fresh_process([] {
-        Worker other;
-        OwnerId its;
-        other.run([&] {
-            allocate(64);
-            its = my_life();
-        });
-        pid_t child = fork();
-        ASSERT_GE(child, 0);
-        if (child == 0) {
-            for (int i = 0; i < 3; i++) in_thread([] { allocate(1); });
-            _exit(!the_registry.is_active(its) && my_lab() == nullptr ? 0 : 1);
-        }
-        int status = -1;
-        ASSERT_EQ(waitpid(child, &status, 0), child);
-        EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
-    });
-}
-
-TEST(Fork, AChildThatSharesMemoryUsesItsParentsLab) {
-    if (kThreadSanitizer) GTEST_SKIP();
-    in_fresh_process([] {
-        static void* block;
-        static OwnerId mine, childs;
-        block = allocate(64);
-        mine = my_life();
-        pid_t child = vfork();
-        if (child == 0) {
-            childs = my_life();
-            deallocate(block);
-            block = allocate(64);
-            for (size_t size = 16; size <= kMaxSmall; size *= 2) deallocate(allocate(size));
-            _exit(0);
-        }
-        int status = -1;
-        ASSERT_EQ(waitpid(child, &status, 0), child);
-        EXPECT_EQ(childs, mine);
-        EXPECT_EQ(my_life(), mine);
-        for (int i = 0; i < 5; i++) in_thread([] { deallocate(allocate(1)); });
-        EXPECT_TRUE(the_registry.is_active(mine));
-        deallocate(block);
-        EXPECT_EQ(allocate(64), block);
-    });
-}
 
 }  // namespace
 }  // namespace rtspan

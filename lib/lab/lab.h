@@ -4,13 +4,13 @@
 //
 // A LAB's life is OwnerId(its number, generation). State word (LabState):
 //   free(g) -> active(g + 1)     by who needs a LAB (registry.h)
-//   active(g) -> active(g)       tid and epoch alone: by its thread, in the child of a fork (closing.h)
+//   active(g) -> active(g)       tid and epoch alone: by its thread, in the child of a fork (fork.h)
 //   active(g) -> closing(g)      by its thread at exit, or by who finds the thread dead (closing.h)
 //   closing(g) -> free(g)        by who finds all steps of closing done
 //   active(g) -> free(g)         unused: a handler attached first
-// The life is over when the state is not active(g) any more. Its owner never uses the LAB after that, but anyone may be in
-// the middle of closing it, even of having closed it long ago; so what they write is spans' words, versioned and with the
-// dead life's id at hand, never a slot.
+// The life is over when the state is not active(g) any more. Its owner never uses the LAB after that, but anyone may be
+// in the middle of closing it, even of having closed it long ago; so what they write is spans' words, versioned and
+// with the dead life's id at hand, never a slot.
 //
 // hot[c] is never null: the dummy span, whose list is always empty, stands for "none", so the fast path has no null
 // check. A thread without a LAB finds the empty LAB, all of whose slots are the dummy.
@@ -31,8 +31,8 @@ namespace rtspan {
 //    63            36 35         24 23          2 1     0
 //   | generation     | epoch       | owner's tid  | phase |
 //
-// The epoch says in which copy of the process the tid is the owner's (sync/fork_epoch.h); the two change in one CAS. That
-// it wraps takes 4096 nested forks without a call that needs a span in any of them.
+// The epoch says in which copy of the process the tid is the owner's (sync/fork_epoch.h); the two change in one CAS.
+// That it wraps takes 4096 nested forks without a call that needs a span in any of them.
 class LabState {
   public:
     enum Phase : uint32_t { kFree, kActive, kClosing };
@@ -67,8 +67,8 @@ class LabState {
 };
 static_assert(sizeof(LabState) == 8);
 
-// The process of a LAB's owner; written by the owner once the LAB is its own. `generation` tells whether it has been, or is
-// that of an earlier life.
+// The process of a LAB's owner; written by the owner once the LAB is its own. `generation` tells whether it has been,
+// or is that of an earlier life.
 //
 //    63            32 31    0
 //   | generation     | pid  |

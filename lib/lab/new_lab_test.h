@@ -18,6 +18,9 @@ inline Lab* new_lab() {
     return lab;
 }
 
+inline Lab* my_lab() { return the_thread.lab.load(relaxed); }
+inline OwnerId my_life() { return my_lab()->id.load(relaxed); }
+
 // As if all that it had were closed.
 inline void release(Lab* lab) { the_registry.try_release(lab, lab->state.load(relaxed)); }
 

@@ -1,8 +1,8 @@
 // All LABs by number, and the free ones. A number's LAB is created once and stays; 65,535 threads may have one at a
 // time.
 //
-// States of a number: none -> free, not listed (create) -> ... see LabState. free_ is an IndexSet of the numbers of free
-// LABs; as in every IndexSet an entry is only a hint, the CAS on the state word decides.
+// States of a number: none -> free, not listed (create) -> ... see LabState. free_ is an IndexSet of the numbers of
+// free LABs; as in every IndexSet an entry is only a hint, the CAS on the state word decides.
 // Stopped or killed here: nobody waits. A LAB that is free but not listed is listed by who examines it (repair.h); one
 // that is active but whose dead owner has not said of which process is judged by its tid alone.
 // Progress: lock-free. System calls: those of the metadata region, of ForkEpoch::open, and gettid.
@@ -17,8 +17,8 @@ class Registry {
   public:
     static constexpr uint32_t kMaxLabs = 65536;
 
-    // An active LAB for the calling thread; null where memory or numbers are exhausted. Its slots, id and process are an
-    // earlier life's, its sets may hold hints from them.
+    // An active LAB for the calling thread; null where memory or numbers are exhausted. Its slots, id and process are
+    // an earlier life's, its sets may hold hints from them.
     // `mine` becomes its state.
     Lab* acquire_lab(LabState& mine);
     // The CAS from `seen`, closing with nothing left to close or never used, to free.

@@ -37,6 +37,19 @@ void inspect(Span* span) {
     if (!over && span->anchor().is(SpanState::reusable)) publish(span);
 }
 
+// Those numbered in (first, last]; a number may be without its LAB still.
+void examine_all(uint32_t first, uint32_t last, OwnerId me) {
+    for (uint32_t number = last; number > first; number--) {
+        if (Lab* lab = the_registry.at(number); lab != nullptr) examine(lab, me);
+    }
+}
+
+void inspect_all(uint32_t first, uint32_t last) {
+    for (uint32_t index = last; index > first; index--) inspect(Span::at(index));
+}
+
+uint32_t last_span() { return static_cast<uint32_t>(the_arena.frontier()) - 1; }
+
 }  // namespace
 
 void Repair::Round::request() {
@@ -64,30 +77,21 @@ void Repair::request() {
 void Repair::examine_labs(OwnerId me) {
     uint32_t count = the_registry.count();
     for (uint32_t i = 0; i < kLabs && i < count; i++) {
-        // A number may be without its LAB still.
-        Lab* lab = the_registry.at(1 + cursor_.fetch_add(1, relaxed) % count);
-        if (lab != nullptr) examine(lab, me);
+        uint32_t before = cursor_.fetch_add(1, relaxed) % count;
+        examine_all(before, before + 1, me);
     }
 }
 
 void Repair::do_step(OwnerId me) {
     Round::Piece labs = labs_.take(kLabs, the_registry.count());
-    for (uint32_t number = labs.last; number > labs.first; number--) {
-        if (Lab* lab = the_registry.at(number); lab != nullptr) examine(lab, me);
-    }
-    uint32_t frontier = static_cast<uint32_t>(the_arena.frontier());
-    Round::Piece spans = spans_.take(kSpans, frontier - 1);
-    for (uint32_t index = spans.last; index > spans.first; index--) {
-        if (index < frontier) inspect(Span::at(index));
-    }
+    examine_all(labs.first, labs.last, me);
+    Round::Piece spans = spans_.take(kSpans, last_span());
+    inspect_all(spans.first, spans.last);
 }
 
 void Repair::do_all(OwnerId me) {
-    for (uint32_t n = 1; n <= the_registry.count(); n++) {
-        if (Lab* lab = the_registry.at(n); lab != nullptr) examine(lab, me);
-    }
-    uint64_t frontier = the_arena.frontier();
-    for (uint32_t index = 1; index < frontier; index++) inspect(Span::at(index));
+    examine_all(0, the_registry.count(), me);
+    inspect_all(0, last_span());
 }
 
 }  // namespace rtspan

@@ -5,15 +5,16 @@
 //           owner is dead begins to close
 //   spans   a hot one whose owner's life is over becomes floating; one all of whose blocks are free goes to the
 //           span-pool; a reusable one of a living owner goes into its set (again)
-// A new thread looks at a few LABs in any case, and so does a call that takes a span that was never used. Whoever finds a
-// death or a fork, exits out of a call that was cut off, or finds the arena exhausted, requests a whole round of both; then
-// every call that needs another span does a piece, until the rounds are done.
+// A new thread looks at a few LABs in any case, and so does a call that takes a span that was never used. Whoever finds
+// a death or a fork, exits out of a call that was cut off, or finds the arena exhausted, requests a whole round of
+// both; then every call that needs another span does a piece, until the rounds are done.
 //
-// Words: of each round, | again | units left 31 |: the next piece is the highest units left; a request during a round makes
-// another one follow. cursor_: which LABs the next new thread looks at.
+// Words: of each round, | again | units left 31 |: the next piece is the highest units left; a request during a round
+// makes another one follow. cursor_: which LABs the next new thread looks at.
 // What no round finds: a span in a dead thread's hands that is free or not opened yet, and blocks (docs/loss.md).
 // Stopped or killed in a piece: its units are not looked at in this round. A death requests another one.
-// A signal here: a handler takes another piece. Bound: kLabs LABs, kSpans spans a piece; while nothing is due, one load.
+// A signal here: a handler takes another piece. Bound: kLabs LABs, kSpans spans a piece; while nothing is due, one
+// load.
 // System calls: those of is_dead, per LAB; those of freeing a span.
 #ifndef RTSPAN_LAB_REPAIR_H
 #define RTSPAN_LAB_REPAIR_H

@@ -1,7 +1,5 @@
 #include "lab/repair.h"
 
-#include <setjmp.h>
-
 #include <thread>
 #include <vector>
 
@@ -28,8 +26,6 @@ using test::take_census;
 constexpr unsigned kClass = 51;  // 256 KiB
 static_assert(geometry(kClass).capacity == 7 && geometry(kClass).threshold == 1);
 
-OwnerId life_of(Lab* lab) { return OwnerId(lab->number, lab->state.load(relaxed).generation()); }
-
 // What a thread may have done when it was cut off.
 struct Remains : testing::Test {
     Lab* mine = nullptr;
@@ -41,10 +37,10 @@ struct Remains : testing::Test {
         mine = new_lab();
         lab = new_lab();
         // Nobody judges these.
-        for (Lab* each : {mine, lab}) each->process.store(OwnerProcess(life_of(each).generation(), 1), relaxed);
+        for (Lab* each : {mine, lab}) each->process.store(OwnerProcess(each->life().generation(), 1), relaxed);
         span = the_pool.get(Kind::group(geometry(kClass).group), OwnerId());
         ASSERT_TRUE(lab->reusable[kClass].ensure(span->index(), allocate_metadata));
-        span->open_hot(kClass, life_of(lab));
+        span->open_hot(kClass, lab->life());
     }
     std::vector<void*> take(uint32_t count) {
         HotSlot slot;
@@ -56,12 +52,12 @@ struct Remains : testing::Test {
     void end_life() {
         LabState closing = lab->state.load(relaxed).closing();
         lab->state.store(closing, seq_cst);
-        EXPECT_TRUE(help_close(lab, closing, life_of(mine)));
+        EXPECT_TRUE(help_close(lab, closing, mine->life()));
     }
     // As calls that need spans do it.
     void repair() {
         the_repair.request();
-        for (int i = 0; i < 100; i++) the_repair.step(life_of(mine));
+        for (int i = 0; i < 100; i++) the_repair.step(mine->life());
     }
 };
 
@@ -114,7 +110,7 @@ TEST_F(Remains, ALastFreeThatWasNotEvaluated) {
     in_fresh_process([this] {
         open();
         std::vector<void*> live = take(7);
-        span->leave_hot(life_of(lab));
+        span->leave_hot(lab->life());
         for (void* block : live) cas_push(span, block);
         end_life();
         EXPECT_EQ(span->anchor().state(), SpanState::floating);
@@ -127,7 +123,7 @@ TEST_F(Remains, AnAnnouncementThatWasNotPublished) {
     in_fresh_process([this] {
         open();
         std::vector<void*> live = take(7);
-        span->leave_hot(life_of(lab));
+        span->leave_hot(lab->life());
         EXPECT_TRUE(span->remote_push(live[0]).made_reusable);
         EXPECT_EQ(lab->reusable[kClass].find(), IndexSet::kNone);
         repair();
@@ -139,7 +135,7 @@ TEST_F(Remains, AnAnnouncementThatWasNotPublished) {
 TEST_F(Remains, ATakeThatWasNotInstalled) {
     in_fresh_process([this] {
         open();
-        OwnerId me = life_of(lab);
+        OwnerId me = lab->life();
         std::vector<void*> live = take(7);
         span->remote_push(live[0]);
         span->remote_push(live[1]);
@@ -203,8 +199,8 @@ TEST(Jumped, OutOfACallThatTheThreadNeverFinishes) {
 TEST(Repair, CostsNothingWhenNothingIsDue) {
     in_fresh_process([] {
         ASSERT_TRUE(the_arena.open());
-        OwnerId mine = life_of(new_lab());
-        OwnerId dead = life_of(new_lab());  // by its tid, if anyone looked
+        OwnerId mine = new_lab()->life();
+        OwnerId dead = new_lab()->life();  // by its tid, if anyone looked
         for (int i = 0; i < 100; i++) the_repair.step(mine);
         EXPECT_TRUE(the_registry.is_active(dead));
         the_repair.request();

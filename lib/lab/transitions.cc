@@ -105,8 +105,8 @@ bool drain_one_reusable(Lab* lab, OwnerId gone, unsigned size_class) {
     if (index == IndexSet::kNone) return false;
     Span* span = Span::at(index);
     claim(span, gone, size_class, false);
-    // Only now: a death before this leaves the span to be found by the next who helps. Who was stopped here may take out
-    // what a later life has put in.
+    // Only now: a death before this leaves the span to be found by the next who helps. Who was stopped here may take
+    // out what a later life has put in.
     set.remove(index);
     if (span->anchor().is(SpanState::reusable)) publish(span);
     return true;

@@ -8,8 +8,8 @@
 //
 // Stopped or killed between a transition and what follows: to reusable, the span is not found by its owner, but by the
 // free that makes its sum C, or by who repairs after a death (repair.h); to free, the span is lost to the pool.
-// An orphan with more than T blocks free is offered: its bit is set in the_orphans, out of which any thread that needs a
-// span of the class adopts it. Those are hints like a set's; a bit that is left over costs its taker one look.
+// An orphan with more than T blocks free is offered: its bit is set in the_orphans, out of which any thread that needs
+// a span of the class adopts it. Those are hints like a set's; a bit that is left over costs its taker one look.
 //
 // A signal here: a handler's call completes its own transitions; ours then fail or concern another stay.
 #ifndef RTSPAN_LAB_TRANSITIONS_H
@@ -36,12 +36,12 @@ void push_remotely(Span* span, void* block);
 // Turns one span of the set, in a LAB whose life `gone` is over, floating; false where the set is empty.
 bool drain_one_reusable(Lab* lab, OwnerId gone, unsigned size_class);
 
-// Makes a span that is hot though its owner's life `gone` is over floating, and evaluates it. Any number of callers at a
-// time.
+// Makes a span that is hot though its owner's life `gone` is over floating, and evaluates it. Any number of callers at
+// a time.
 void retire(Span* span, OwnerId gone);
 
-// Makes `lab` the owner of a span whose owner's life `gone` is over; false where it is not `gone`'s any more, or memory is
-// exhausted. The caller may hold no block in it: then the span may be free by now, and is not the caller's to keep.
+// Makes `lab` the owner of a span whose owner's life `gone` is over; false where it is not `gone`'s any more, or memory
+// is exhausted. The caller may hold no block in it: then the span may be free by now, and is not the caller's to keep.
 bool adopt(Span* span, OwnerId gone, Lab* lab);
 
 // Adopts an orphan that is on offer: `lab` has it in its set then. False where there is none.

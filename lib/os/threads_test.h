@@ -8,6 +8,11 @@
 
 namespace rtspan {
 
+template <class Body>
+void in_thread(Body body) {
+    std::thread(body).join();
+}
+
 // Runs body(0) ... body(count - 1), each in a thread of its own, none before all are there; returns when all are done.
 template <class Body>
 void run_threads(int count, Body body) {

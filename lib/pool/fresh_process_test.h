@@ -8,21 +8,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <functional>
 
+#include "os/child_test.h"
+#include "sync/atomic.h"
+
 namespace rtspan::test {
 
-#if defined(__SANITIZE_THREAD__)
+#if defined(RTSPAN_THREAD_SANITIZER)
 inline constexpr bool kThreadSanitizer = true;
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-inline constexpr bool kThreadSanitizer = true;
-#else
-inline constexpr bool kThreadSanitizer = false;
-#endif
 #else
 inline constexpr bool kThreadSanitizer = false;
 #endif
@@ -32,7 +28,6 @@ inline constexpr bool kThreadSanitizer = false;
 inline void in_fresh_process(const std::function<void()>& body, const char* arena_bytes = "4G") {
     fflush(nullptr);
     pid_t child = fork();
-    ASSERT_GE(child, 0);
     if (child == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         setenv("RTSPAN_ARENA", arena_bytes, 1);
@@ -40,10 +35,7 @@ inline void in_fresh_process(const std::function<void()>& body, const char* aren
         fflush(nullptr);
         _exit(testing::Test::HasFailure() ? 1 : 0);
     }
-    int status = -1;
-    ASSERT_EQ(waitpid(child, &status, 0), child);
-    EXPECT_TRUE(WIFEXITED(status)) << "killed by signal " << WTERMSIG(status);
-    EXPECT_EQ(WEXITSTATUS(status), 0);
+    EXPECT_TRUE(ends_well(child));
 }
 
 }  // namespace rtspan::test

@@ -26,8 +26,9 @@
 // Two ways commit a pop or a push, and they interoperate on the same word:
 //  - a restartable sequence (local_list_x86_64.h): loads and one plain store. A signal in the middle aborts it.
 //  - a versioned CAS (local_list.h): the version makes a CAS fail that a handler's operations have overtaken. It is
-//    enough to advance it on push: without a push in between, no block can be head twice. A CAS would succeed wrongly if
-//    its caller were stopped for exactly a multiple of 2^31 pushes, installs and stays that leave the same head and count.
+//    enough to advance it on push: without a push in between, no block can be head twice. A CAS would succeed wrongly
+//    if its caller were stopped for exactly a multiple of 2^31 pushes, installs and stays that leave the same head and
+//    count.
 #ifndef RTSPAN_SPAN_LOCAL_WORD_H
 #define RTSPAN_SPAN_LOCAL_WORD_H
 

@@ -7,7 +7,7 @@
 //   free     -> hot         who popped it from the pool   open_hot
 //   hot      -> hot         owner                         refill: local empty, the whole remote list in one CAS
 //   hot      -> floating    owner                         leave_hot, the LAB's hot slot was emptied first
-//                           anyone, owner's life over     retire (lab/transitions.h); the dead LAB's slot stays as it is
+//                           anyone, owner's life over     retire (lab/transitions.h); the dead LAB's slot stays
 //   floating, reusable: same state, new owner             try_adopt, owner's life over
 //   floating -> reusable    any free                      sum > T (try_transition), or the first remote free
 //                                                         (remote_push: the announcement)
@@ -20,13 +20,15 @@
 //
 // Invariants
 // I1  No block leaves a span that is not hot: outside the hot state the sum only grows.
-// I2  A span is hot in at most one place: in one hot slot of its owner's, or in the hands of the one call that acquired it
-//     or took it out of its slot. Slots of lives that are over count for nothing.
+// I2  A span is hot in at most one place: in one hot slot of its owner's, or in the hands of the one call that acquired
+//     it or took it out of its slot. Slots of lives that are over count for nothing.
 // I3  class, geometry and owner of a span in use change only by open_hot, which needs exclusive hold of a free
-//     span, and by adoption, a CAS of the owner from a life that is over. Whoever loads the anchor, then these, and then
-//     changes the anchor by CAS from what it loaded, has used the right class; the right owner, or one whose life is over.
-// I4  Local word: only the owner's thread writes it, and when its life is over, until another one adopts the span, those
-//     who close its LAB, by CAS (pop_for_install, finish_take). Between leaving hot and becoming hot again nothing pops.
+//     span, and by adoption, a CAS of the owner from a life that is over. Whoever loads the anchor, then these, and
+//     then changes the anchor by CAS from what it loaded, has used the right class; the right owner, or one whose life
+//     is over.
+// I4  Local word: only the owner's thread writes it, and when its life is over, until another one adopts the span,
+//     those who close its LAB, by CAS (pop_for_install, finish_take). Between leaving hot and becoming hot again
+//     nothing pops.
 // I5  A take is pending only while the span is hot.
 //
 // Local frees without a locked instruction, and yet the last free is noticed. An owner's free stores the local word,
@@ -51,9 +53,9 @@
 // the local list in between do not matter: the take stays pending until the list is empty again.
 //
 // Linearization: the CAS on the anchor, the store or CAS on the local word.
-// Stopped or killed here: nobody waits for anyone. What should have followed from a transition that a dead thread won is
-// done by who repairs (lab/repair.h), but for its way into the span-pool; a take pending is finished by the next call of the
-// owner, or by those who close its LAB.
+// Stopped or killed here: nobody waits for anyone. What should have followed from a transition that a dead thread won
+// is done by who repairs (lab/repair.h), but for its way into the span-pool; a take pending is finished by the next
+// call of the owner, or by those who close its LAB.
 // A signal here: handlers run the same operations to completion; each CAS above fails if they made it obsolete.
 // Bound: every loop here repeats only if another operation on the same span succeeded meanwhile, or a handler's.
 // Source: scalloc (OOPSLA 2015) for the states; Michael (PLDI 2004) for the anchor; the announcement is our own.
@@ -136,8 +138,8 @@ class Span {
     };
     RemotePush remote_push(void* block);
 
-    // Becomes the owner in place of `gone`, whose life is over. If the caller holds no block in it, the span may be on its
-    // way to the span-pool; then disown follows.
+    // Becomes the owner in place of `gone`, whose life is over. If the caller holds no block in it, the span may be on
+    // its way to the span-pool; then disown follows.
     bool try_adopt(OwnerId gone, OwnerId heir) {
         // acq_rel [RG2]: the heir saw that life's end, and so its last stores to the local word; pairs with
         // seq_cst [RG2] in close_lab. seq_cst [SP6]: before the heir looks whether the span is reusable; pairs with
@@ -147,8 +149,8 @@ class Span {
 
     // Owner only, span hot. Refill: false where the anchor's list is empty or the local list is not.
     bool refill(OwnerId me);
-    // Owner, or any number of those who close its LAB once its life is over: finishes a pending take as far as the local
-    // list allows; true where none is pending any more.
+    // Owner, or any number of those who close its LAB once its life is over: finishes a pending take as far as the
+    // local list allows; true where none is pending any more.
     bool finish_take(OwnerId me);
     // For those: a block off the local list of a hot span whose take is done but not installed; null where there is no
     // such take, or another one was faster. The word is read before all that it depends on, and only the installation,
@@ -174,7 +176,6 @@ class Span {
     // The words that the fast path's restartable sequences name.
     Atomic<LocalWord>& local_word() { return local_; }
     static constexpr size_t kLocalOffset = 0, kBaseOffset = 8, kBlockSizeOffset = 32;
-    OwnerId owner_for_fast_path() const { return owner_.load(relaxed); }
 
     // Used while the span is in the span-pool or part of a large run, by who holds it alone, but for `next`, which
     // stale readers may load.

@@ -85,8 +85,8 @@ class Atomic {
         return __atomic_fetch_and(&value_, value, static_cast<int>(order));
     }
 
-    // Of a word that only one thread writes: no handler of that thread's comes between load and store, no other thread's
-    // write is expected. No locked instruction on x86-64.
+    // Of a word that only one thread writes: no handler of that thread's comes between load and store, no other
+    // thread's write is expected. No locked instruction on x86-64.
     [[gnu::always_inline]] void add_on_thread(int difference) {
         static_assert(sizeof(T) == 4);
 #if defined(__x86_64__) && !defined(RTSPAN_THREAD_SANITIZER)

@@ -7,25 +7,22 @@
 
 #include <functional>
 
+#include "os/child_test.h"
 #include "os/threads_test.h"
 
 namespace rtspan {
 namespace {
 
-// Whether `body` held in a child made without any of libc's fork handlers.
-bool holds_in_copy(const std::function<bool()>& body) {
-    pid_t child = static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0));
-    if (child == 0) _exit(body() ? 0 : 1);
-    int status = -1;
-    return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
+using test::ends_well;
+using test::fork_wipes;
+using test::holds_in_copy;
 
 class ForkEpochTest : public testing::Test {
   protected:
     void SetUp() override {
         ASSERT_TRUE(epoch.open());
         ASSERT_EQ(epoch.current(), 1u);
-        if (!holds_in_copy([this] { return epoch.current() != 1; })) GTEST_SKIP() << "no MADV_WIPEONFORK here";
+        if (!fork_wipes()) GTEST_SKIP() << "no MADV_WIPEONFORK here";
     }
     ForkEpoch epoch;
 };
@@ -68,9 +65,7 @@ TEST_F(ForkEpochTest, is_the_same_for_threads_that_find_the_page_wiped_at_once) 
         run_threads(4, [&](int thread) { seen[thread] = epoch.current(); });
         _exit(seen[0] > 1 && seen[1] == seen[0] && seen[2] == seen[0] && seen[3] == seen[0] ? 0 : 1);
     }
-    int status = -1;
-    ASSERT_EQ(waitpid(child, &status, 0), child);
-    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    EXPECT_TRUE(ends_well(child));
 }
 
 TEST_F(ForkEpochTest, is_the_parents_in_a_child_that_shares_its_memory) {
@@ -85,8 +80,7 @@ TEST_F(ForkEpochTest, is_the_parents_in_a_child_that_shares_its_memory) {
         seen = shared->current();
         _exit(0);
     }
-    int status = -1;
-    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(ends_well(child));
     if (!shares) GTEST_SKIP() << "vfork is a fork in this build (a sanitizer's)";
     EXPECT_EQ(seen, 1u);
 }

@@ -30,13 +30,13 @@
 // I4  A slot is claimed once at a time: by CAS from vacant, or from an owner that will never run again.
 // Linearization: the successful CAS on head_; a push that parks, at the owner's push.
 // Stopped here for ever: a pop pins the one element it names (in its parked cell) and one slot; nobody waits.
-// Killed here: the same until take_over, which who closes the dead one's LAB calls (lab/closing.cc); the elements in its
-// hands are lost: one, and at the end of a pop the one that was parked besides. A jump out of here: the same, until the
-// thread ends.
-// A signal here: a handler claims another slot. With all 64 in use, or nobody to claim for, a pop goes without: then the count of pushes in head_
-// alone guards it, which is exact unless 2^40 pushes happen while it is stopped.
-// Bound: claim and push look at the slots below used_, at most 64, push again only if a pop ended meanwhile, and one level
-// deeper for each slot that had another element parked; each CAS fails only because another succeeded.
+// Killed here: the same until take_over, which who closes the dead one's LAB calls (lab/closing.cc); the elements in
+// its hands are lost: one, and at the end of a pop the one that was parked besides. A jump out of here: the same, until
+// the thread ends.
+// A signal here: a handler claims another slot. With all 64 in use, or nobody to claim for, a pop goes without: then
+// the count of pushes in head_ alone guards it, which is exact unless 2^40 pushes happen while it is stopped.
+// Bound: claim and push look at the slots below used_, at most 64, push again only if a pop ended meanwhile, and one
+// level deeper for each slot that had another element parked; each CAS fails only because another succeeded.
 #ifndef RTSPAN_SYNC_HAZARD_STACK_H
 #define RTSPAN_SYNC_HAZARD_STACK_H
 

@@ -1,10 +1,10 @@
-// What a frame of a victim has in its hands: recorded before each call of the allocator, so that whoever clears up after
-// a mishap knows what may be lost.
+// What a frame of a victim has in its hands: recorded before each call of the allocator, so that whoever clears up
+// after a mishap knows what may be lost.
 //
-// Mishaps strike only where the phase says "in the allocator" (a cancellation also inside a checked call), never between
-// a record and what it stands for. Blocks in the middle of a call are in limbo: a block being allocated is not yet marked
-// in the shadow map, one being freed no longer, so whichever way the allocator went, nothing that it hands out later
-// overlaps a mark, unless the allocator is wrong.
+// Mishaps strike only where the phase says "in the allocator" (a cancellation also inside a checked call), never
+// between a record and what it stands for. Blocks in the middle of a call are in limbo: a block being allocated is not
+// yet marked in the shadow map, one being freed no longer, so whichever way the allocator went, nothing that it hands
+// out later overlaps a mark, unless the allocator is wrong.
 #ifndef RTSPAN_STRESS_CASUALTIES_HANDS_H
 #define RTSPAN_STRESS_CASUALTIES_HANDS_H
 

@@ -60,8 +60,8 @@ void Seat::step(unsigned depth) {
     if (depth == kMain) first_call_ = false;
 }
 
-// Fills what is held, or a part of it, with blocks of one class, or frees some of it: whole spans are used up and become
-// free. What a dead one held is its successor's.
+// Fills what is held, or a part of it, with blocks of one class, or frees some of it: whole spans are used up and
+// become free. What a dead one held is its successor's.
 void Seat::burst(const Caller& caller, Random& random) {
     const bool filling = held_count_.load(std::memory_order_relaxed) < kHeld / 2;
     const size_t size = random_class_size(random, random.one_in(4) ? 13 : 10);

@@ -33,8 +33,8 @@ Block checked_malloc(const Caller& caller, size_t size, uint64_t id);
 void checked_reallocate(const Caller& caller, Block& block, size_t size, uint64_t id);
 // Frees by free, by realloc to 0 or, where C23 allows it, by the sized variants.
 void checked_free(const Caller& caller, Random& random, const Block& block);
-// What each of these does around its call: checks a block just handed out and gives it its pattern; checks a block before
-// it goes back to the allocator.
+// What each of these does around its call: checks a block just handed out and gives it its pattern; checks a block
+// before it goes back to the allocator.
 void take_over(const Caller& caller, Block& block);
 void give_up(const Caller& caller, const Block& block);
 // Requests that cannot be met or are wrong, and null pointers. `id` as above, for a block that a refused realloc

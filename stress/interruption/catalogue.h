@@ -44,7 +44,8 @@ struct Operation {
     bool pristine = false;     // the first call of the process: nobody has called before
     const char* arena = "1G";  // RTSPAN_ARENA
     bool exhausts = false;     // the set-up uses the arena up
-    // For operations on the harness's own objects: what the handler and the rival do with them besides, and what is lost.
+    // For operations on the harness's own objects: what the handler and the rival do with them besides, and what is
+    // lost.
     void (*meddle)() = nullptr;
     void (*account)(Loss& loss) = nullptr;
 };

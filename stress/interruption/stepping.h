@@ -1,10 +1,10 @@
 // Stops the calling thread before a chosen instruction of its operation.
 //
-// A run without a mishap is single-stepped, by the trap flag, one signal per instruction, and leaves a trail: where each
-// instruction lies. Those of the functions in the section interrupted_calls, which make the call, do not count. A run
-// with a mishap takes the same path at full speed to a breakpoint at the chosen instruction, passing it as often as the
-// trail does. Stepping aborts every restartable sequence at its beginning, so there is a breakpoint at the beginning of
-// each, which does the same.
+// A run without a mishap is single-stepped, by the trap flag, one signal per instruction, and leaves a trail: where
+// each instruction lies. Those of the functions in the section interrupted_calls, which make the call, do not count. A
+// run with a mishap takes the same path at full speed to a breakpoint at the chosen instruction, passing it as often as
+// the trail does. Stepping aborts every restartable sequence at its beginning, so there is a breakpoint at the
+// beginning of each, which does the same.
 //
 // The insides of the sequences are reached in operations of their own (Flow::kSequence). Their trail is learnt by
 // stepping through the sequences while the thread arms a word that the kernel does not read, and is nothing else: the

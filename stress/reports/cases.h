@@ -1,5 +1,5 @@
-// The public reports, each as a body for a child process that ends in _exit(0), fails by report.h, or hangs. They use the
-// standard names, whoever provides them, and no C++ runtime, which would allocate before main.
+// The public reports, each as a body for a child process that ends in _exit(0), fails by report.h, or hangs. They use
+// the standard names, whoever provides them, and no C++ runtime, which would allocate before main.
 #ifndef RTSPAN_STRESS_REPORTS_CASES_H
 #define RTSPAN_STRESS_REPORTS_CASES_H
 

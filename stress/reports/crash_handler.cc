@@ -1,5 +1,5 @@
-// KjellKod/g3log #492 and #324: a program crashes inside malloc, and its crash handler, which builds a message and takes a
-// backtrace, allocates: instead of a crash with a message, the process hangs for good.
+// KjellKod/g3log #492 and #324: a program crashes inside malloc, and its crash handler, which builds a message and
+// takes a backtrace, allocates: instead of a crash with a message, the process hangs for good.
 //
 // Each try is a process of two threads that crashes at one instruction of a malloc and free of the report's size. The
 // handler does what g3log's does, then lets the signal kill the process, which must come to that.

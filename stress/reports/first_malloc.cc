@@ -1,5 +1,6 @@
-// Begun/lockfree-malloc #8: "Infinite loop if malloc used in signal handler". A signal arrives while the process's first
-// malloc sets the allocator up; its handler's malloc waits for the set-up to end, which it itself keeps from ending.
+// Begun/lockfree-malloc #8: "Infinite loop if malloc used in signal handler". A signal arrives while the process's
+// first malloc sets the allocator up; its handler's malloc waits for the set-up to end, which it itself keeps from
+// ending.
 //
 // Each try is a new process that has never allocated. Most are struck at one instruction of the first malloc or free;
 // some get a real signal from their parent, as in the report's program.

@@ -1,6 +1,6 @@
 // microsoft/snmalloc #630: "Consistent state across forks". A process forks while another of its threads is in the
-// allocator. Three fears: a lock that nobody in the child will ever open; the other thread's memory lost to the child; the
-// other thread's half-done change.
+// allocator. Three fears: a lock that nobody in the child will ever open; the other thread's memory lost to the child;
+// the other thread's half-done change.
 //
 // Here the other thread stands in the middle of an allocation or a free, and the process forks in three ways. The child
 // allocates, frees what it and the other thread had, and must get all of that back.

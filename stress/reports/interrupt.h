@@ -1,5 +1,5 @@
-// Interrupts a call of the allocator behind a chosen instruction, by the trap flag: in the places where the reports' bad
-// luck struck, one after the other, no matter how fast the machine is.
+// Interrupts a call of the allocator behind a chosen instruction, by the trap flag: in the places where the reports'
+// bad luck struck, one after the other, no matter how fast the machine is.
 #ifndef RTSPAN_STRESS_REPORTS_INTERRUPT_H
 #define RTSPAN_STRESS_REPORTS_INTERRUPT_H
 
@@ -16,8 +16,8 @@ inline constexpr bool kCanInterrupt = false;
 
 // Once for the process.
 void take_over_traps();
-// Calls body(argument), and strike(argument), in a signal handler, behind the body's `instruction`-th instruction. False
-// where the body ended before that.
+// Calls body(argument), and strike(argument), in a signal handler, behind the body's `instruction`-th instruction.
+// False where the body ended before that.
 bool run_interrupted(uint64_t instruction, void (*body)(void*), void (*strike)(void*), void* argument);
 
 // The instructions to strike at, all of the first ones and then fewer and fewer: a few hundred of some thousand.

@@ -1,7 +1,8 @@
 // microsoft/mimalloc #386, "livelock encountered in RTOS", and #1317, "_mi_heap_delayed_free_all can spin forever". A
-// low thread is preempted in the middle of freeing a block of a high thread's; the high one, on the same processor, waits
-// for the low one's next step, which cannot come. In #386 the high thread allocates from the same page; in #1317 the page
-// was used up, and the high thread collects what others have freed: now and then when it allocates, and when it ends.
+// low thread is preempted in the middle of freeing a block of a high thread's; the high one, on the same processor,
+// waits for the low one's next step, which cannot come. In #386 the high thread allocates from the same page; in #1317
+// the page was used up, and the high thread collects what others have freed: now and then when it allocates, and when
+// it ends.
 //
 // Here the low thread stands at an instruction of that free for as long as the high one has something to do: what
 // strict priorities on one processor amount to.

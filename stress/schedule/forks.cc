@@ -1,9 +1,9 @@
-// A fork, in a handler, before every access to a shared word of the calls that tie a thread to its LAB; in the child the
-// interrupted call goes on. Afterwards nobody may take the child's first thread for dead: its LAB stays as it is, and
-// new threads of the child get others.
+// A fork, in a handler, before every access to a shared word of the calls that tie a thread to its LAB; in the child
+// the interrupted call goes on. Afterwards nobody may take the child's first thread for dead: its LAB stays as it is,
+// and new threads of the child get others.
 //
-// Calls: a thread's first malloc; the first call that needs a span in the child of an earlier fork; a LAB's closing while
-// a handler has attached another one. Forks: _Fork, which no handler of libc's prepares, and fork.
+// Calls: a thread's first malloc; the first call that needs a span in the child of an earlier fork; a LAB's closing
+// while a handler has attached another one. Forks: _Fork, which no handler of libc's prepares, and fork.
 #include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "lab/closing.h"
+#include "lab/fork.h"
 #include "report.h"
 #include "rtspan/rtspan.h"
 
