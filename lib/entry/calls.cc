@@ -41,7 +41,7 @@ void* realloc(void* block, size_t size) {
 
 int malloc_trim(size_t keep) {
     if (the_arena.extent() == 0) return 0;
-    CallCount frame(the_thread.frames);
+    CallCount call(the_thread.calls);
     Lab* lab = lab_of_thread();
     OwnerId me = lab != nullptr ? lab->id.load(relaxed) : OwnerId();
     if (lab != nullptr) the_repair.do_all(me);

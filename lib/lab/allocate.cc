@@ -75,7 +75,7 @@ void* allocate_mapped(size_t size, size_t alignment) {
 }  // namespace
 
 void* allocate_slow(unsigned size_class) {
-    CallCount frame(the_thread.frames);
+    CallCount call(the_thread.calls);
     Lab* lab = lab_of_thread();
     if (lab == nullptr) return out_of_memory();
     OwnerId me = lab->id.load(relaxed);
@@ -115,7 +115,7 @@ void* allocate_slow(unsigned size_class) {
 
 void* allocate_large_slow(size_t size, size_t alignment, bool clear) {
     if (size > PTRDIFF_MAX) return out_of_memory();
-    CallCount frame(the_thread.frames);
+    CallCount call(the_thread.calls);
     Lab* lab = lab_of_thread();
     if (the_arena.extent() == 0) return out_of_memory();
     if (size == 0) size = 1;

@@ -4,8 +4,9 @@
 // ends here or tail-calls the slow path, which does everything else with CASes on the LAB's fields:
 //   1. pop by CAS: the sequence may have failed for no reason
 //   2. finish a pending take, or take the hot span's remote list if it has more than T blocks        hot -> hot
-//   3. another span: out of the reusable set, else an orphan, else from the span-pool; installed in the slot by CAS;
-//      the one that was there leaves hot. If a handler was faster, its span is used, and ours leaves.
+//   3. after a fork, first come over (fork.h); a piece of repair, if one is due (repair.h); another span: out of the
+//      reusable set, else an orphan, else from the span-pool; installed in the slot by CAS; the one that was there
+//      leaves hot. If a handler was faster, its span is used, and ours leaves.
 //                                                                               free or reusable -> hot -> floating
 //   4. where there is no other span: the remote list, however short; else ENOMEM, and the hot span stays.
 //
@@ -14,7 +15,8 @@
 // not hot yet, and one block; a span that is hot and in no slot comes back by repair, after a jump once the thread has
 // ended.
 // Bound: rounds repeat only when a handler's call changed the slot or the list meanwhile.
-// System calls: none but for a fresh span, the thread's first call, and a piece of repair that is due (repair.h).
+// System calls: none but for a fresh span, the thread's first call, the first one after a fork that needs a span, and a
+// piece of repair that is due.
 #ifndef RTSPAN_LAB_ALLOCATE_H
 #define RTSPAN_LAB_ALLOCATE_H
 

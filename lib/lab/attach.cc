@@ -77,7 +77,7 @@ void come_over_libc_fork() {
 }  // namespace
 
 Lab* attach_thread() {
-    CallCount frame(the_thread.frames);
+    CallCount call(the_thread.calls);
     {
         CallCount attaching(the_thread.attaching);
         if (!the_arena.open()) return nullptr;
@@ -94,7 +94,7 @@ Lab* finish_attaching() {
     Lab* lab = the_thread.lab.load(relaxed);
     if (lab->is_ready()) return lab;
     OwnerId me = lab->life();
-    CallCount frame(the_thread.frames);
+    CallCount call(the_thread.calls);
     clear(lab, me);
     start_fast_path(lab);
     close_lab_when_thread_exits(lab);

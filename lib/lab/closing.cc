@@ -26,7 +26,7 @@ void close_lab(Lab* lab) {
     while (!lab->state.compare_exchange(seen, seen.closing(), seq_cst)) {
         if (!seen.is(LabState::kActive) || seen.generation() != generation) return;  // found dead: it has no thread
     }
-    if (the_thread.frames.load(relaxed) != 0) {
+    if (the_thread.calls.load(relaxed) != 0) {
         the_repair.request();
     } else {
         while (!help_close(lab, seen.closing(), OwnerId())) {

@@ -36,7 +36,7 @@ void check_block(Span* span, Anchor seen, void* block) {
 }  // namespace
 
 void deallocate_limit_slow(Span* span, void* block, LocalWord left) {
-    CallCount frame(the_thread.frames);
+    CallCount call(the_thread.calls);
     OwnerId me = the_thread.fast.load(relaxed)->id.load(relaxed);
 #if RTSPAN_HAS_RSEQ
     if (left.raw() == kAborted) return push_as_owner(span, block, me);
@@ -46,7 +46,7 @@ void deallocate_limit_slow(Span* span, void* block, LocalWord left) {
 }
 
 void deallocate_remote_slow(Span* span, void* block) {
-    CallCount frame(the_thread.frames);
+    CallCount call(the_thread.calls);
     Anchor seen = span->anchor();
     if (seen.is(SpanState::large)) return free_large(span, block);
     check_block(span, seen, block);

@@ -6,8 +6,8 @@
 // frees").
 //
 // Slow path: the sequence was aborted (the word says so: kAborted reaches every limit), or the limit is reached:
-// evaluate; another's span: remote push, one CAS; an orphan: adopt it, then free locally; a large object; an mmap;
-// misuse.
+// evaluate; another's span: remote push, one CAS; a hot one of a life that is over: retire it; an orphan: adopt it,
+// then free locally; a large object; an mmap; misuse.
 //
 // A signal here: handlers push and pop on the same lists; the sequence aborts, the CAS fails.
 // Stopped or killed here: before the push the block is lost; behind it, an evaluation that may have been the last one

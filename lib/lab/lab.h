@@ -98,14 +98,15 @@ struct alignas(64) Lab {
     // Of the present life, once its owner uses the LAB; constant while it does.
     Atomic<OwnerId> id;
     Atomic<LabState> state;
-    // As the state says; right also before the owner has set `id`.
-    OwnerId life() const { return OwnerId(number, state.load(relaxed).generation()); }
-    // Whether the owner has cleared what earlier lives left.
-    bool is_ready() const { return id.load(relaxed) == life(); }
     Atomic<OwnerProcess> process;
     uint32_t number;  // in the registry; never changes
     HotSlot hot[kSizeClasses];
     IndexSet reusable[kSizeClasses];
+
+    // As the state says; right also before the owner has set `id`.
+    OwnerId life() const { return OwnerId(number, state.load(relaxed).generation()); }
+    // Whether the owner has cleared what earlier lives left.
+    bool is_ready() const { return id.load(relaxed) == life(); }
 };
 
 inline constinit Lab the_empty_lab{OwnerId::nobody_here()};
@@ -117,10 +118,11 @@ struct ThreadState {
     // What the fast paths use. Loaded before rseq_cs and stored after it [LB1]: a sequence on a real LAB is armed.
     Atomic<Lab*> fast{&the_empty_lab};
     Atomic<uint64_t*> rseq_cs{&the_unread_rseq_cs};
-    Atomic<Lab*> lab;             // null: none yet, or the thread has ended
-    Atomic<uint32_t> frames;      // calls under way in slow paths; one that was jumped out of counts for ever
-    Atomic<uint32_t> attaching;   // those that hold a LAB that is not the thread's yet
-    uint64_t unread_rseq_cs = 0;  // the same for this thread alone: no cache line moves between processors
+    // The unread one again, for this thread alone: no cache line moves between processors.
+    uint64_t unread_rseq_cs = 0;
+    Atomic<Lab*> lab;            // null: none yet, or the thread has ended
+    Atomic<uint32_t> calls;      // under way in slow paths; one that was jumped out of counts for ever
+    Atomic<uint32_t> attaching;  // those that hold a LAB that is not the thread's yet
 };
 extern constinit thread_local ThreadState the_thread;
 

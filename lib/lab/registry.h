@@ -2,7 +2,7 @@
 // time.
 //
 // States of a number: none -> free, not listed (create) -> ... see LabState. free_ is an IndexSet of the numbers of
-// free LABs; as in every IndexSet an entry is only a hint, the CAS on the state word decides.
+// free LABs; as of every IndexSet a member may be left over: the CAS on the state word decides.
 // Stopped or killed here: nobody waits. A LAB that is free but not listed is listed by who examines it (repair.h); one
 // that is active but whose dead owner has not said of which process is judged by its tid alone.
 // Progress: lock-free. System calls: those of the metadata region, of ForkEpoch::open, and gettid.
@@ -18,7 +18,7 @@ class Registry {
     static constexpr uint32_t kMaxLabs = 65536;
 
     // An active LAB for the calling thread; null where memory or numbers are exhausted. Its slots, id and process are
-    // an earlier life's, its sets may hold hints from them.
+    // an earlier life's, its sets may have members from them.
     // `mine` becomes its state.
     Lab* acquire_lab(LabState& mine);
     // The CAS from `seen`, closing with nothing left to close or never used, to free.

@@ -4,10 +4,12 @@
 //   LABs    a free one that is not listed is listed; one that is closing is helped (closing.h); an active one whose
 //           owner is dead begins to close
 //   spans   a hot one whose owner's life is over becomes floating; one all of whose blocks are free goes to the
-//           span-pool; a reusable one of a living owner goes into its set (again)
+//           span-pool; a reusable one of a living owner goes into its set (again); an orphan with more than T blocks
+//           free is offered (again)
 // A new thread looks at a few LABs in any case, and so does a call that takes a span that was never used. Whoever finds
 // a death or a fork, exits out of a call that was cut off, or finds the arena exhausted, requests a whole round of
-// both; then every call that needs another span does a piece, until the rounds are done.
+// both; then every call that needs another span does a piece, until the rounds are done. malloc_trim does
+// both whole.
 //
 // Words: of each round, | again | units left 31 |: the next piece is the highest units left; a request during a round
 // makes another one follow. cursor_: which LABs the next new thread looks at.
@@ -40,10 +42,11 @@ class Repair {
       public:
         bool is_due() const { return word_.load(relaxed) != 0; }
         void request();
-        // Takes up to `most` of `units` to do, numbered from 1: those in (first, last].
+        // The units in (first, last], numbered from 1.
         struct Piece {
             uint32_t first, last;
         };
+        // Up to `most` of those that are left; `units` are there in all.
         Piece take(uint32_t most, uint32_t units);
 
       private:

@@ -187,7 +187,7 @@ TEST(Jumped, OutOfACallThatTheThreadNeverFinishes) {
         std::thread([&] {
             allocate(64);
             its = the_thread.lab.load(relaxed)->id.load(relaxed);
-            the_thread.frames.store(1, relaxed);  // as a jump leaves it
+            the_thread.calls.store(1, relaxed);  // as a jump leaves it
         }).join();
         EXPECT_FALSE(the_registry.is_active(its));
         EXPECT_TRUE(the_registry.at(its.lab())->state.load(relaxed).is(LabState::kClosing));

@@ -1,16 +1,15 @@
 // What follows from winning a transition of a span: the set of reusable spans of its owner's LAB, the span-pool, a new
 // owner. span.h has the transitions themselves and the protocol that these functions complete.
 //
-// A set's entry (a bit) is a hint that its span may be reusable. I1: a span that is reusable, and whose owner's life
-// goes on, has its bit set, or the winner of its transition to reusable is about to set it [RG2]. Bits of other spans
-// may be left over; who takes one validates. A bit is cleared before it is validated, so a legitimate bit set later
-// stays.
+// A member of a set is a span that may be reusable. I1: a span that is reusable, and whose owner's life goes on, is a
+// member, or the winner of its transition to reusable is about to make it one [RG2]. Other spans may be left over; who
+// takes one validates, after it is out of the set, so that one that is put in with reason later stays.
+//
+// An orphan with more than T blocks free is offered: it becomes a member of the_orphans of its size class, out of which
+// any thread that needs a span of the class adopts it. A span left over there costs its taker one look.
 //
 // Stopped or killed between a transition and what follows: to reusable, the span is not found by its owner, but by the
 // free that makes its sum C, or by who repairs after a death (repair.h); to free, the span is lost to the pool.
-// An orphan with more than T blocks free is offered: its bit is set in the_orphans, out of which any thread that needs
-// a span of the class adopts it. Those are hints like a set's; a bit that is left over costs its taker one look.
-//
 // A signal here: a handler's call completes its own transitions; ours then fail or concern another stay.
 #ifndef RTSPAN_LAB_TRANSITIONS_H
 #define RTSPAN_LAB_TRANSITIONS_H
@@ -47,6 +46,7 @@ bool adopt(Span* span, OwnerId gone, Lab* lab);
 // Adopts an orphan that is on offer: `lab` has it in its set then. False where there is none.
 bool adopt_one(Lab* lab, unsigned size_class);
 
+// By size class: those on offer.
 inline constinit IndexSet the_orphans[kSizeClasses];
 
 }  // namespace rtspan

@@ -12,13 +12,13 @@ bool ForkEpoch::open() {
     bool wiped = os::wipe_on_fork(page, os::kPageSize) == 0;
     Word* none = nullptr;
     // release [FE1]: pairs with acquire [FE1] in is_open
-    bool won = page_.compare_exchange(none, wiped ? static_cast<Word*>(page) : &unwiped_, release);
+    bool won = word_.compare_exchange(none, wiped ? static_cast<Word*>(page) : &unwiped_, release);
     if (!won || !wiped) os::unmap(page, os::kPageSize);
     return true;
 }
 
 ForkEpoch::Copy ForkEpoch::look() {
-    Word* word = page_.load(relaxed);
+    Word* word = word_.load(relaxed);
     for (;;) {
         // acquire [FE2]: the LAB of who declared older ones dead is one of this epoch; pairs with release [FE2] below
         Copy seen = word->load(acquire);
@@ -36,7 +36,7 @@ ForkEpoch::Copy ForkEpoch::look() {
 void ForkEpoch::declare_older_dead(Copy seen) {
     Copy declared = seen.declared();
     // release [FE2]: pairs with acquire [FE2] in look
-    page_.load(relaxed)->compare_exchange(seen, declared, release);
+    word_.load(relaxed)->compare_exchange(seen, declared, release);
 }
 
 }  // namespace rtspan

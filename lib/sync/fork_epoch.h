@@ -3,7 +3,7 @@
 // that the kernel wipes in every child (MADV_WIPEONFORK): whoever finds it wiped gives the copy a new number.
 //
 // Words
-//   page_   the page; null before open. In it one word, 0 = wiped:
+//   word_   points to the page; null before open. In it one word, 0 = wiped:
 //
 //             63        23 22    1 0
 //            | epoch      | pid   | known |
@@ -33,7 +33,7 @@ class ForkEpoch {
     // False where memory is exhausted.
     bool open();
     // acquire [FE1]: pairs with release [FE1] in open
-    bool is_open() const { return page_.load(acquire) != nullptr; }
+    bool is_open() const { return word_.load(acquire) != nullptr; }
 
     // The word.
     class Copy {
@@ -63,7 +63,7 @@ class ForkEpoch {
   private:
     using Word = Atomic<Copy>;
 
-    Atomic<Word*> page_;
+    Atomic<Word*> word_;
     Atomic<uint64_t> last_;
     Word unwiped_;
 };

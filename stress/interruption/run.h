@@ -12,7 +12,7 @@ struct Run {
     const Operation* operation = nullptr;
     Mishap mishap = Mishap::kNone;
     uint64_t at = 0;            // 0: nowhere
-    uintptr_t instruction = 0;  // where that is, and the how manieth time it comes
+    uintptr_t instruction = 0;  // where that is, and which of its executions
     uint64_t occurrence = 0;
     bool counts_on = false;  // counts the instructions behind it too
     uint64_t seed = 0;
