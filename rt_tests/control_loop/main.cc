@@ -8,37 +8,23 @@
 // calls in progress the parent watches, so a hang or a crash becomes a verdict that names the call (watchdog.h). With
 // glibc's malloc it hangs or crashes within seconds; broken_malloc.cc seeds one bug at a time, and the tests ask that
 // each is found.
-#include <dlfcn.h>
 #include <sched.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
-#include <new>
 
 #include "allocation.h"
 #include "options.h"
 #include "report.h"
 #include "watchdog.h"
+#include "working_child.h"
 #include "workload.h"
 
 namespace {
 
 constexpr int kNotAsExpected = 6;
-
-std::string library_of_malloc() {
-    Dl_info info{};
-    void* address = dlsym(RTLD_DEFAULT, "malloc");
-    return address != nullptr && dladdr(address, &info) != 0 ? info.dli_fname : "an unknown library";
-}
-
-SharedPage* map_shared_page() {
-    void* memory =
-        mmap(nullptr, sizeof(SharedPage), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-    return memory == MAP_FAILED ? nullptr : new (memory) SharedPage;
-}
 
 int exit_status(const Options& options, Verdict verdict) {
     if (options.expected_verdicts == 0) return static_cast<int>(verdict);
@@ -55,7 +41,7 @@ int main(int argc, char** argv) {
                      options.expect_allocator.c_str());
         return 1;
     }
-    page = map_shared_page();
+    page = map_shared_page<SharedPage>();
     if (page == nullptr) {
         std::perror("control_loop: mmap");
         return 1;

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <vector>
 
+#include "json.h"
+
 namespace {
 
 constexpr const char* kVerdictWords[] = {"OK", "COULD NOT RUN", "HUNG", "CRASHED", "CORRUPTED", "OUT OF MEMORY"};
@@ -33,15 +35,6 @@ std::string format(const char* how, Arguments... arguments) {
     char text[1024];
     std::snprintf(text, sizeof text, how, arguments...);
     return text;
-}
-
-std::string quoted(const std::string& text) {
-    std::string result = "\"";
-    for (const char c : text) {
-        if (c == '"' || c == '\\') result += '\\';
-        result += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
-    }
-    return result + '"';
 }
 
 void print_latency(const char* name, const Latency& latency) {

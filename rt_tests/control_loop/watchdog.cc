@@ -1,7 +1,6 @@
 #include "watchdog.h"
 
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -11,6 +10,8 @@
 #include <cstdio>
 #include <optional>
 #include <vector>
+
+#include "working_child.h"
 
 namespace {
 
@@ -152,21 +153,6 @@ class Watch {
     Watched threads_[kRoles];
     Watched storms_[kStorms];
 };
-
-bool has_ended(pid_t child) {
-    siginfo_t info{};
-    return waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == child;
-}
-
-// Without real-time priority: the kernel spins here while another task is half way through dropping the child's /proc
-// entries, and where that task waits for this very processor, it spins for ever (seen on Linux 6.18).
-int reap(pid_t child) {
-    const sched_param none{};
-    sched_setscheduler(0, SCHED_OTHER, &none);
-    int status = 0;
-    waitpid(child, &status, 0);
-    return status;
-}
 
 }  // namespace
 

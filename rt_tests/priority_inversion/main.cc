@@ -5,37 +5,23 @@
 // for ever, and the watchdog in the parent process ends it (watchdog.h).
 //
 // Prints one line of JSON; `compare` makes a table of many.
-#include <dlfcn.h>
 #include <sched.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
-#include <new>
 
 #include "options.h"
 #include "report.h"
 #include "stepped_calls.h"
 #include "threads.h"
 #include "watchdog.h"
+#include "working_child.h"
 
 namespace {
 
 constexpr int kNotAsExpected = 6;
-
-std::string library_of_malloc() {
-    Dl_info info{};
-    void* address = dlsym(RTLD_DEFAULT, "malloc");
-    return address != nullptr && dladdr(address, &info) != 0 ? info.dli_fname : "an unknown library";
-}
-
-SharedPage* map_shared_page() {
-    void* memory =
-        mmap(nullptr, sizeof(SharedPage), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-    return memory == MAP_FAILED ? nullptr : new (memory) SharedPage;
-}
 
 [[noreturn]] void skip(const char* why) {
     std::printf("SKIPPED: %s\n", why);
@@ -53,7 +39,7 @@ int main(int argc, char** argv) {
         return 1;
     }
     if (options.preemption == Preemption::kStepped && !kCanStep) skip("this processor cannot step");
-    SharedPage* page = map_shared_page();
+    SharedPage* page = map_shared_page<SharedPage>();
     if (page == nullptr) {
         std::perror("priority_inversion: mmap");
         return 1;

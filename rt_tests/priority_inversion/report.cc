@@ -3,6 +3,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "json.h"
+
 namespace {
 
 using std::to_string;
@@ -27,15 +29,6 @@ Judgement judge_finished(const SharedPage& page) {
         return {Verdict::kCouldNotRun, "the low thread was never preempted inside the allocator: nothing was shown"};
     }
     return {Verdict::kOk, "no call waited"};
-}
-
-std::string quoted(const std::string& text) {
-    std::string result = "\"";
-    for (const char c : text) {
-        if (c == '"' || c == '\\') result += '\\';
-        result += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
-    }
-    return result + '"';
 }
 
 class Json {

@@ -11,6 +11,8 @@
 #include <cstdio>
 #include <optional>
 
+#include "working_child.h"
+
 namespace {
 
 constexpr long kLookEveryMs = 50;
@@ -93,20 +95,6 @@ class Watch {
     WatchedThread threads_[kRoles];
     uint64_t still_looks_ = 0;
 };
-
-bool has_ended(pid_t child) {
-    siginfo_t info{};
-    return waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == child;
-}
-
-// Without real-time priority: docs/deviations.md, "Facts met on the way".
-int reap(pid_t child) {
-    const sched_param none{};
-    sched_setscheduler(0, SCHED_OTHER, &none);
-    int status = 0;
-    waitpid(child, &status, 0);
-    return status;
-}
 
 void leave_core(int cpu) {
     cpu_set_t others;

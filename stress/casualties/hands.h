@@ -8,7 +8,6 @@
 #ifndef RTSPAN_STRESS_CASUALTIES_HANDS_H
 #define RTSPAN_STRESS_CASUALTIES_HANDS_H
 
-#include <array>
 #include <atomic>
 
 #include "cells.h"

@@ -75,7 +75,7 @@ size_t usable_size(const Caller& caller, void* address) {
 
 }  // namespace
 
-void take_over(const Caller& caller, Block& block) {
+void check_and_fill(const Caller& caller, Block& block) {
     if (block.address == nullptr) fail_block(caller, block, "no memory");
     const size_t alignment = std::max(block.alignment, kMinAlignment);
     if (reinterpret_cast<uintptr_t>(block.address) % alignment != 0) fail_block(caller, block, "misaligned");
@@ -101,7 +101,7 @@ void check_pattern(const Caller& caller, const Block& block, const void* where, 
 
 }  // namespace
 
-void give_up(const Caller& caller, const Block& block) {
+void check_and_unmark(const Caller& caller, const Block& block) {
     if (usable_size(caller, block.address) != block.usable) fail_block(caller, block, "usable size has changed");
     check_pattern(caller, block, block.address, block.usable, "content changed while live");
     if (const void* clear = shadow_map.try_clear(block.address, shadow_bytes(block))) {
@@ -167,7 +167,7 @@ Block checked_malloc(const Caller& caller, size_t size, uint64_t id) {
     Call call(caller, Phase::kMalloc);
     block.address = opaque(rtspan_malloc(size));
     if (block.address != nullptr) call.expect_errno_kept("malloc");
-    take_over(caller, block);
+    check_and_fill(caller, block);
     return block;
 }
 
@@ -180,14 +180,14 @@ Block checked_allocate(const Caller& caller, Random& random, size_t size, uint64
     } else {
         allocate_aligned(caller, random, block);
     }
-    take_over(caller, block);
+    check_and_fill(caller, block);
     return block;
 }
 
 void checked_reallocate(const Caller& caller, Block& block, size_t size, uint64_t id) {
     if (size == 0) size = 1;
     const bool as_array = caller.step % 4 == 0 && size % 3 == 0;
-    give_up(caller, block);
+    check_and_unmark(caller, block);
     Block moved{.size = size, .id = id};
     Call call(caller, Phase::kRealloc);
     moved.address =
@@ -195,12 +195,12 @@ void checked_reallocate(const Caller& caller, Block& block, size_t size, uint64_
     if (moved.address == nullptr) fail_block(caller, moved, "no memory for realloc");
     call.expect_errno_kept("realloc");
     check_pattern(caller, block, moved.address, std::min(block.size, size), "realloc lost content of the old block");
-    take_over(caller, moved);
+    check_and_fill(caller, moved);
     block = moved;
 }
 
 void checked_free(const Caller& caller, Random& random, const Block& block) {
-    give_up(caller, block);
+    check_and_unmark(caller, block);
     const uint64_t kind = random.below(8);
     Call call(caller, Phase::kFree);
     if (kind < 2 && block.origin == Origin::kMalloc) {

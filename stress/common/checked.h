@@ -35,8 +35,8 @@ void checked_reallocate(const Caller& caller, Block& block, size_t size, uint64_
 void checked_free(const Caller& caller, Random& random, const Block& block);
 // What each of these does around its call: checks a block just handed out and gives it its pattern; checks a block
 // before it goes back to the allocator.
-void take_over(const Caller& caller, Block& block);
-void give_up(const Caller& caller, const Block& block);
+void check_and_fill(const Caller& caller, Block& block);
+void check_and_unmark(const Caller& caller, const Block& block);
 // Requests that cannot be met or are wrong, and null pointers. `id` as above, for a block that a refused realloc
 // leaves.
 void check_refusals(const Caller& caller, Random& random, uint64_t id);

@@ -3,7 +3,6 @@
 #define RTSPAN_STRESS_INTERRUPTION_OUTCOME_H
 
 #include <atomic>
-#include <cstddef>
 #include <cstdint>
 #include <tuple>
 

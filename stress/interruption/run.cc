@@ -136,7 +136,7 @@ void start_operation() {
 }
 
 // The result, where there is one: of an operation that did not finish it may or may not be there.
-void take_over_result() {
+void keep_result() {
     const bool finished = world.rest.value() == kFinished;
     void* result = world.result;
     if (result != nullptr) world.kept.add(take_result(result, world.size, world.alignment));
@@ -183,7 +183,7 @@ void conduct() {
     if (world.mishap == Mishap::kNone) {
         world.outcome->confirmed.store(world.operation->confirm(), std::memory_order_relaxed);
     }
-    take_over_result();
+    keep_result();
     wait_for_child();
     check_owners();
     world.enter(Stage::kWorkLoad);
@@ -226,12 +226,12 @@ void carry_out(const Run& run, Outcome& outcome) {
     note_metadata();
     world.exhausted = run.operation->exhausts;
     pthread_key_create(&last_key, end_exit);
-    take_over_traps({.what = befall,
-                     .instruction = run.instruction,
-                     .occurrence = run.occurrence,
-                     .number = run.at,
-                     .inside_sequences = run.operation->flow == Flow::kSequence,
-                     .counts_on = run.counts_on});
+    prepare_stepping({.what = befall,
+                      .instruction = run.instruction,
+                      .occurrence = run.occurrence,
+                      .number = run.at,
+                      .inside_sequences = run.operation->flow == Flow::kSequence,
+                      .counts_on = run.counts_on});
     world.enter(Stage::kOperation);
     start_operation();
     conduct();

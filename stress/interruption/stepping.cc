@@ -1,12 +1,10 @@
 #include "stepping.h"
 
-#include <ucontext.h>
-
 #include <cerrno>
-#include <csignal>
 
 #include "breakpoints.h"
 #include "catalogue.h"
+#include "trap_flag.h"
 #include "world.h"
 
 // The section's bounds, from the linker.
@@ -15,8 +13,6 @@ extern "C" const char __start_interrupted_calls[], __stop_interrupted_calls[];
 namespace stress {
 
 namespace {
-
-constexpr greg_t kTrapFlag = 0x100;
 
 Strike strike;
 bool steps = false;
@@ -91,7 +87,7 @@ void on_breakpoint(greg_t* registers) {
 
 void on_trap(int, siginfo_t* info, void* context) {
     const int interrupted_errno = *victims_errno;
-    greg_t* registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
+    greg_t* registers = registers_of(context);
     if (info->si_code == SI_KERNEL) {
         on_breakpoint(registers);
     } else {
@@ -102,13 +98,9 @@ void on_trap(int, siginfo_t* info, void* context) {
 
 }  // namespace
 
-void take_over_traps(const Strike& chosen) {
+void prepare_stepping(const Strike& chosen) {
     strike = chosen;
-    struct sigaction action {};
-    action.sa_sigaction = on_trap;
-    action.sa_flags = SA_SIGINFO;
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGTRAP, &action, nullptr);
+    handle_traps(on_trap);
 }
 
 RTSPAN_INTERRUPTED_CALL void start_stepping() {

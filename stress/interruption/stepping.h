@@ -27,7 +27,7 @@ struct Strike {
 };
 
 // Once for the process.
-void take_over_traps(const Strike& strike);
+void prepare_stepping(const Strike& strike);
 // Around the call.
 void start_stepping();
 void stop_stepping();

@@ -49,11 +49,6 @@ Block Hoard::take_first() {
     return blocks_[first_++];
 }
 
-Block Hoard::take_last() {
-    if (is_empty()) fail_run("the harness expected a block", 0);
-    return blocks_[--end_];
-}
-
 void Hoard::give_back_all() {
     while (!is_empty()) stress::give_back(take_first());
 }
@@ -66,13 +61,13 @@ Block obtain(size_t size) {
 
 Block take_result(void* address, size_t size, size_t alignment) {
     Block block{.address = address, .size = size, .alignment = alignment, .id = ++last_id};
-    take_over(caller(), block);
+    check_and_fill(caller(), block);
     world.live++;
     return block;
 }
 
 void relinquish(const Block& block) {
-    give_up(caller(), block);
+    check_and_unmark(caller(), block);
     world.live--;
 }
 

@@ -26,8 +26,6 @@ class Hoard {
   public:
     void add(const Block& block);
     Block take_first();
-    // The block added last.
-    Block take_last();
     const Block& first() const { return blocks_[first_]; }
     const Block& last() const { return blocks_[end_ - 1]; }
     unsigned size() const { return end_ - first_; }

@@ -69,7 +69,7 @@ void work(void*) {
 }  // namespace
 
 void crash_in_malloc(const void* runner) {
-    take_over_traps();
+    prepare_interruptions();
     for (uint64_t instruction = 1;; instruction = next_instruction(instruction)) {
         const pid_t child = fork();
         if (child < 0) fail(Line() << "reports: FAILED: no process");

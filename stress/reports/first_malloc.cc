@@ -65,7 +65,7 @@ void race() {
 }  // namespace
 
 void signal_in_first_malloc(const void* runner) {
-    take_over_traps();
+    prepare_interruptions();
     bool struck = true;
     for (uint64_t instruction = 1; struck; instruction = next_instruction(instruction)) {
         const pid_t child = start_child();

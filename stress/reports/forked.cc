@@ -71,7 +71,7 @@ pid_t fork_by(unsigned way) {
 }  // namespace
 
 void fork_beside_allocating_thread(const void* runner) {
-    take_over_traps();
+    prepare_interruptions();
     const size_t in_use_before = mallinfo2().uordblks;
     bool stands = true;
     for (uint64_t instruction = 1; stands; instruction = next_instruction(instruction)) {
@@ -81,7 +81,7 @@ void fork_beside_allocating_thread(const void* runner) {
             own[i] = std::malloc(kSize);
             other.blocks[i] = std::malloc(kSize);
         }
-        Parked thread;
+        Preempted thread;
         stands = thread.start(instruction, allocate_and_free, &other);
         for (unsigned way = 0; way < 3; ++way) {
             const pid_t child = fork_by(way);

@@ -7,22 +7,15 @@
 
 #include <cerrno>
 #include <climits>
-#include <csignal>
 
 #include "report.h"
-
-#if defined(__x86_64__)
-#include <ucontext.h>
-#include <x86intrin.h>
-#endif
+#include "trap_flag.h"
 
 namespace stress {
 
 #if defined(__x86_64__)
 
 namespace {
-
-constexpr unsigned long long kTrapFlag = 0x100;
 
 struct Strike {
     uint64_t instructions_left = 0;
@@ -36,24 +29,18 @@ void on_trap(int, siginfo_t*, void* context) {
     const int interrupted_errno = errno;
     strike_at.what(strike_at.argument);
     errno = interrupted_errno;
-    static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_EFL] &= ~static_cast<long long>(kTrapFlag);
+    clear_trap_flag(context);
 }
 
 }  // namespace
 
-void take_over_traps() {
-    struct sigaction action {};
-    action.sa_sigaction = on_trap;
-    action.sa_flags = SA_SIGINFO | SA_NODEFER;
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGTRAP, &action, nullptr);
-}
+void prepare_interruptions() { handle_traps(on_trap, SA_NODEFER); }
 
 bool run_interrupted(uint64_t instruction, void (*body)(void*), void (*strike)(void*), void* argument) {
     strike_at = {.instructions_left = instruction, .what = strike, .argument = argument};
-    __writeeflags(__readeflags() | kTrapFlag);
+    set_trap_flag();
     body(argument);
-    __writeeflags(__readeflags() & ~kTrapFlag);
+    clear_trap_flag();
     const bool struck = strike_at.instructions_left == 0;
     strike_at.instructions_left = 0;
     return struck;
@@ -61,38 +48,38 @@ bool run_interrupted(uint64_t instruction, void (*body)(void*), void (*strike)(v
 
 #else
 
-void take_over_traps() {}
+void prepare_interruptions() {}
 bool run_interrupted(uint64_t, void (*)(void*), void (*)(void*), void*) { fail(Line() << "reports: no stepping here"); }
 
 #endif
 
-void Parked::wait_while(uint32_t state) {
+void Preempted::wait_while(uint32_t state) {
     while (state_.load(std::memory_order_acquire) == state) {
         syscall(SYS_futex, &state_, FUTEX_WAIT_PRIVATE, state, nullptr, nullptr, 0);
     }
 }
 
-void Parked::set(uint32_t state) {
+void Preempted::set(uint32_t state) {
     state_.store(state, std::memory_order_release);
     syscall(SYS_futex, &state_, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
 }
 
-void Parked::stand(void* self) {
-    Parked& parked = *static_cast<Parked*>(self);
-    parked.set(kStands);
-    parked.wait_while(kStands);
+void Preempted::stand(void* self) {
+    Preempted& preempted = *static_cast<Preempted*>(self);
+    preempted.set(kStands);
+    preempted.wait_while(kStands);
 }
 
-void* Parked::run(void* self) {
-    Parked& parked = *static_cast<Parked*>(self);
+void* Preempted::run(void* self) {
+    Preempted& preempted = *static_cast<Preempted*>(self);
     run_interrupted(
-        parked.instruction_, [](void* me) { static_cast<Parked*>(me)->body_(static_cast<Parked*>(me)->argument_); },
-        stand, self);
-    parked.set(kEnded);
+        preempted.instruction_,
+        [](void* me) { static_cast<Preempted*>(me)->body_(static_cast<Preempted*>(me)->argument_); }, stand, self);
+    preempted.set(kEnded);
     return nullptr;
 }
 
-bool Parked::start(uint64_t instruction, void (*body)(void*), void* argument) {
+bool Preempted::start(uint64_t instruction, void (*body)(void*), void* argument) {
     instruction_ = instruction;
     body_ = body;
     argument_ = argument;
@@ -102,7 +89,7 @@ bool Parked::start(uint64_t instruction, void (*body)(void*), void* argument) {
     return state_.load(std::memory_order_acquire) == kStands;
 }
 
-void Parked::finish() {
+void Preempted::finish() {
     if (state_.load(std::memory_order_acquire) == kStands) set(kGoesOn);
     pthread_join(thread_, nullptr);
 }

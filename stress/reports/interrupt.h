@@ -15,7 +15,7 @@ inline constexpr bool kCanInterrupt = false;
 #endif
 
 // Once for the process.
-void take_over_traps();
+void prepare_interruptions();
 // Calls body(argument), and strike(argument), in a signal handler, behind the body's `instruction`-th instruction.
 // False where the body ended before that.
 bool run_interrupted(uint64_t instruction, void (*body)(void*), void (*strike)(void*), void* argument);
@@ -25,7 +25,7 @@ inline uint64_t next_instruction(uint64_t instruction) { return instruction + 1 
 
 // A thread that comes to a stand in the middle of body(argument): preempted, and the processor does not come back to it
 // until the others are done.
-class Parked {
+class Preempted {
   public:
     // Returns when the thread stands, or when body has ended; false for the latter.
     bool start(uint64_t instruction, void (*body)(void*), void* argument);

@@ -53,7 +53,7 @@ void be_high(const Scene& scene, void** blocks) {
 struct Turn {
     const Scene* scene;
     uint64_t instruction;
-    Parked low;
+    Preempted low;
     bool stands;
 };
 
@@ -68,7 +68,7 @@ void* play_turn(void* argument) {
 }
 
 [[noreturn]] void play(const Scene& scene) {
-    take_over_traps();
+    prepare_interruptions();
     bool stands = true;
     for (uint64_t instruction = 1; stands; instruction = next_instruction(instruction)) {
         Turn turn{.scene = &scene, .instruction = instruction, .low = {}, .stands = false};

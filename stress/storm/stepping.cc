@@ -1,14 +1,9 @@
 #include "stepping.h"
 
-#include <csignal>
+#include <cerrno>
 #include <cstdlib>
 
-#if defined(__x86_64__)
-#include <ucontext.h>
-#include <x86intrin.h>
-
-#include <cerrno>
-#endif
+#include "trap_flag.h"
 
 namespace stress {
 
@@ -16,16 +11,11 @@ namespace stress {
 
 namespace {
 
-constexpr unsigned long long kTrapFlag = 0x100;
-
 Stepped* current = nullptr;
 
 void on_trap(int, siginfo_t*, void* context) {
     const int interrupted_errno = errno;
-    if (!current->interrupt()) {
-        auto& flags = static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_EFL];
-        flags &= ~static_cast<long long>(kTrapFlag);
-    }
+    if (!current->interrupt()) clear_trap_flag(context);
     errno = interrupted_errno;
 }
 
@@ -33,14 +23,10 @@ void on_trap(int, siginfo_t*, void* context) {
 
 void run_stepped(Stepped& stepped) {
     current = &stepped;
-    struct sigaction action {};
-    action.sa_sigaction = on_trap;
-    action.sa_flags = SA_SIGINFO;
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGTRAP, &action, nullptr);
-    __writeeflags(__readeflags() | kTrapFlag);
+    handle_traps(on_trap);
+    set_trap_flag();
     stepped.body();
-    __writeeflags(__readeflags() & ~kTrapFlag);
+    clear_trap_flag();
 }
 
 #else
