@@ -29,7 +29,7 @@ void leave(Span* span, OwnerId me) {
 
 // A hot span that is the caller's alone. Its place in the set is made now, so that no free depends on memory.
 Span* acquire_span(Lab* lab, unsigned size_class) {
-    come_over_fork(lab);
+    come_over_fork();
     OwnerId me = lab->id.load(relaxed);
     the_repair.step(me);
     if (Span* span = take_reusable(lab, size_class); span != nullptr) return span;

@@ -8,6 +8,7 @@
 
 #include "lab/census_test.h"
 #include "lab/deallocate.h"
+#include "lab/registry.h"
 #include "pool/fresh_process_test.h"
 #include "pool/large_run.h"
 #include "pool/worker_test.h"
@@ -78,7 +79,7 @@ TEST(Allocate, ASpanLeavesHotWhenItHasNoBlockLeft) {
             EXPECT_NE(span_of(next), span_of(blocks[0]));
             EXPECT_EQ(state_of(blocks[0]), SpanState::floating);
             EXPECT_EQ(state_of(next), SpanState::hot);
-            EXPECT_EQ(the_thread.lab.load(relaxed)->hot[c].load(relaxed), span_of(next));
+            EXPECT_EQ(own_lab()->hot[c].load(relaxed), span_of(next));
         }
     });
 }

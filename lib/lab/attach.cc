@@ -20,7 +20,7 @@ namespace {
 constinit Atomic<uint64_t> the_exit_key;
 
 void close_at_exit(void* lab) {
-    if (the_thread.lab.load(relaxed) == lab) close_lab(static_cast<Lab*>(lab));
+    if (own_lab() == lab) close_lab();
 }
 
 void close_lab_when_thread_exits(Lab* lab) {
@@ -48,6 +48,16 @@ void start_fast_path(Lab* lab) {
 #endif
 }
 
+// Whether the slot of its class shows the span, or it is not hot at all: in both cases it is where it should be.
+bool is_in_its_place(Lab* lab, Span* span) {
+    for (;;) {
+        Anchor seen = span->anchor();
+        if (!seen.is(SpanState::hot)) return true;
+        if (lab->hot[span->size_class()].load(relaxed) == span) return true;
+        if (span->anchor().raw() == seen.raw()) return false;
+    }
+}
+
 // Clears what earlier lives left. The LAB is the thread's by now, so it is nobody else's; a handler that was faster has
 // done this and may have spans of its own in the slots. No span is this life's before all slots are cleared.
 void clear(Lab* lab, OwnerId me) {
@@ -56,51 +66,62 @@ void clear(Lab* lab, OwnerId me) {
         if (span == nullptr || span == &the_dummy_span || span->owner() == me) continue;
         // acquire [LL1]: pairs with acq_rel [LL1] in allocate_slow
         if (!slot.compare_exchange(span, &the_dummy_span, acquire) || span->owner() != me) continue;
-        // A handler has made it hot, in this very slot, since it was looked at.
+        // A handler has got it: before the CAS, which then took a hot span out of its slot, or after it.
+        if (is_in_its_place(lab, span)) continue;
         span->leave_hot(me);
         evaluate(span);
     }
-    // release [RG4]: pairs with acquire [RG4] in is_dead
-    lab->process.store(OwnerProcess(me.generation(), os::process_id()), release);
     lab->id.store(me, relaxed);
 }
 
 // libc's fork calls this in the child; it is not needed for what the forking thread does later, but for what others do
 // if that thread has no LAB and never calls malloc again.
 void come_over_libc_fork() {
-    if (the_fork_epoch.is_open()) come_over_fork(the_thread.lab.load(relaxed));
+    if (!the_fork_epoch.is_open()) return;
+    the_thread.forked.store(1, relaxed);
+    come_over_fork();
 }
 
 // Failing, which only memory does, leaves it as in the child of _Fork.
 [[gnu::constructor]] void be_told_of_forks() { pthread_atfork(nullptr, nullptr, come_over_libc_fork); }
 
+bool attach() {
+    CallCount attaching(the_thread.attaching);
+    if (!the_arena.open()) return false;
+    LabState mine;
+    Lab* lab = the_registry.acquire_lab(mine);
+    if (lab == nullptr) return false;
+    OwnerId none;
+    if (!the_thread.life.compare_exchange(none, OwnerId(lab->number, mine.generation()), relaxed)) {
+        the_registry.try_release(lab, mine);
+    }
+    return true;
+}
+
 }  // namespace
 
 Lab* attach_thread() {
     CallCount call(the_thread.calls);
-    {
-        CallCount attaching(the_thread.attaching);
-        if (!the_arena.open()) return nullptr;
-        LabState mine;
-        Lab* lab = the_registry.acquire_lab(mine);
-        if (lab == nullptr) return nullptr;
-        Lab* earlier = nullptr;
-        if (!the_thread.lab.compare_exchange(earlier, lab, relaxed)) the_registry.try_release(lab, mine);
+    for (;;) {
+        OwnerId life = the_thread.life.load(relaxed);
+        if (life == OwnerId()) {
+            if (!attach()) return nullptr;
+            continue;
+        }
+        Lab* lab = the_registry.at(life.lab());
+        if (the_thread.ready.load(relaxed) == life) return lab;
+        if (!settle(lab, life)) {
+            the_thread.life.compare_exchange(life, OwnerId(), relaxed);
+            continue;
+        }
+        clear(lab, life);
+        start_fast_path(lab);
+        the_thread.ready.store(life, relaxed);
+        close_lab_when_thread_exits(lab);
+        come_over_fork();
+        the_repair.examine_labs(life);
+        return lab;
     }
-    return finish_attaching();
-}
-
-Lab* finish_attaching() {
-    Lab* lab = the_thread.lab.load(relaxed);
-    if (lab->is_ready()) return lab;
-    OwnerId me = lab->life();
-    CallCount call(the_thread.calls);
-    clear(lab, me);
-    start_fast_path(lab);
-    close_lab_when_thread_exits(lab);
-    come_over_fork(lab);
-    the_repair.examine_labs(me);
-    return lab;
 }
 
 }  // namespace rtspan

@@ -1,6 +1,7 @@
 #include "lab/attach.h"
 
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <sys/syscall.h>
 
@@ -14,6 +15,7 @@
 #include "lab/deallocate.h"
 #include "lab/new_lab_test.h"
 #include "lab/registry.h"
+#include "lab/strike_test.h"
 #include "os/system_call.h"
 #include "os/thread.h"
 #include "os/threads_test.h"
@@ -43,6 +45,7 @@ namespace {
 using test::in_fresh_process;
 using test::kThreadSanitizer;
 using test::my_lab;
+using test::my_life;
 using test::span_of;
 using test::state_of;
 using test::take_census;
@@ -129,6 +132,57 @@ TEST(Attach, InAHandlerDuringAttach) {
         }
     });
 }
+
+#if RTSPAN_CAN_STEP
+using test::StrikeWhileFinishing;
+
+// The slots still show what the last life left; the span that one of them shows is the one that the handler gets. Until
+// the slot of the second class is cleared, and some more.
+TEST(Attach, InAHandlerWhileTheSlotsAreCleared) {
+    static thread_local void *mine, *handlers;
+    in_fresh_process([] {
+        for (int n = 1; n < 200 && !testing::Test::HasFailure(); n++) {
+            in_thread([] { deallocate(allocate(32)); });
+            in_thread([n] {
+                StrikeWhileFinishing::run(
+                    n, [] { handlers = allocate(32); }, [] { mine = allocate(32); });
+                EXPECT_NE(handlers, nullptr) << n;
+                Lab* lab = my_lab();
+                Span* span = lab->hot[size_class_of(32)].load(relaxed);
+                EXPECT_EQ(span->anchor().state(), SpanState::hot) << n;
+                deallocate(mine);
+                deallocate(handlers);
+                EXPECT_EQ(span->anchor().state(), SpanState::hot) << n;
+            });
+        }
+    });
+}
+
+// What the thread jumped out of is finished by its next calls: it uses restartable sequences, where there are any.
+TEST(Attach, JumpedOutOfIsFinishedLater) {
+    static thread_local sigjmp_buf back;
+    in_fresh_process([] {
+        static bool can = false;
+        in_thread([] {
+            allocate(64);
+            can = the_thread.fast.load(relaxed) != &the_empty_lab;
+        });
+        for (int n = 1; n < 1000 && !testing::Test::HasFailure(); n += 9) {
+            in_thread([n] {
+                if (sigsetjmp(back, 1) == 0) {
+                    StrikeWhileFinishing::run(
+                        n, [] { siglongjmp(back, 1); }, [] { allocate(64); });
+                    ADD_FAILURE() << n << ": not reached";
+                }
+                Stepper::set_trap_flag(false);
+                deallocate(allocate(64));
+                EXPECT_EQ(the_thread.fast.load(relaxed) != &the_empty_lab, can) << n;
+                EXPECT_TRUE(the_registry.is_active(my_life()));
+            });
+        }
+    });
+}
+#endif
 
 TEST(Close, LeavesNothingBehindThatIsNotInUse) {
     in_fresh_process([] {
@@ -221,7 +275,7 @@ TEST(Orphans, AreNotAdoptedBeforeTheSlotsAreCleared) {
             LabState mine;
             Lab* lab = the_registry.acquire_lab(mine);
             EXPECT_EQ(lab->hot[size_class_of(500)].load(relaxed), orphan) << "as the last life left it";
-            the_thread.lab.store(lab, relaxed);
+            the_thread.life.store(OwnerId(lab->number, mine.generation()), relaxed);
             deallocate(blocks[0]);  // a handler's
             void* block = allocate(500);
             EXPECT_EQ(state_of(block), SpanState::hot);

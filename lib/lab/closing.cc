@@ -16,24 +16,26 @@ constexpr int kDrainedAtOnce = 64;
 
 }  // namespace
 
-void close_lab(Lab* lab) {
-    LabState seen = lab->state.load(relaxed);
+void close_lab() {
+    Lab* lab = own_lab();
+    OwnerId life = the_thread.life.load(relaxed);
     the_thread.fast.store(&the_empty_lab, relaxed);
-    the_thread.lab.store(nullptr, relaxed);
-    // A handler that forked may have moved the LAB, but no handler uses it from here on. seq_cst [RG2]: before the sets
-    // are drained; pairs with seq_cst [RG2] in is_active
-    uint32_t generation = seen.generation();
-    while (!lab->state.compare_exchange(seen, seen.closing(), seq_cst)) {
-        if (!seen.is(LabState::kActive) || seen.generation() != generation) return;  // found dead: it has no thread
-    }
+    the_thread.life.store(OwnerId(), relaxed);
+    LabState seen = lab->state.load(relaxed);
+    // A handler that forked may have moved the LAB, but no handler uses it from here on.
+    do {
+        if (!seen.is(LabState::kActive) || seen.generation() != life.generation()) return;  // found dead: no thread's
+        // seq_cst [RG2]: before the sets are drained; pairs with seq_cst [RG2] in is_active
+    } while (!lab->state.compare_exchange(seen, seen.closing(), seq_cst));
+    // This may be the child of a fork in a handler, and the thread's last call.
+    if (!seen.is_of_epoch(the_fork_epoch.current())) the_thread.forked.store(1, relaxed);
     if (the_thread.calls.load(relaxed) != 0) {
         the_repair.request();
     } else {
         while (!help_close(lab, seen.closing(), OwnerId())) {
         }
     }
-    // This may be the child of a fork in a handler, and the thread's last call.
-    come_over_fork(the_thread.lab.load(relaxed));
+    come_over_fork();
 }
 
 bool help_close(Lab* lab, LabState closing, OwnerId me) {
@@ -56,15 +58,15 @@ bool help_close(Lab* lab, LabState closing, OwnerId me) {
 }
 
 bool is_dead(Lab* lab, LabState state) {
-    if (lab == the_thread.lab.load(relaxed)) return false;
+    if (lab == own_lab()) return false;
     if (!state.is_of_epoch(the_fork_epoch.current())) return all_of_older_epochs_are_dead();
-    // acquire [RG4]: pairs with release [RG4] in clear and come_over_fork
-    OwnerProcess process = lab->process.load(acquire);
+    // acquire [RG4]: pairs with release [RG4] in settle
+    OwnerPlace place = lab->place.load(acquire);
     // Active, but not further: it has not said yet where it lives.
-    if (!process.is_of_life(state.generation())) return !os::thread_exists_anywhere(state.tid());
-    if (process.pid() != os::process_id()) return false;
+    if (!place.is_of_life(state.generation())) return !os::thread_exists_anywhere(state.tid());
+    if (place.tid() != state.tid() || place.pid() != os::process_id()) return false;
     // Another LAB of mine is one that a call of mine was about to give me, which this one was given instead of.
-    return state.tid() == os::thread_id() || !os::thread_exists(process.pid(), state.tid());
+    return state.tid() == os::thread_id() || !os::thread_exists(place.pid(), place.tid());
 }
 
 }  // namespace rtspan

@@ -36,8 +36,8 @@
 
 namespace rtspan {
 
-// The calling thread's LAB ends, at its exit.
-void close_lab(Lab* lab);
+// The calling thread's LAB, which it has, ends, at its exit.
+void close_lab();
 
 // Goes on with closing the life that `closing` is the state of. `me` is the caller's own LAB's life; OwnerId() where it
 // is that very life's owner. False where work was left.

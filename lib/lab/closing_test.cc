@@ -97,7 +97,7 @@ TEST_F(DeadOwner, MayHaveBeenCutOffAtAnyStepOfGettingItsLab) {
         EXPECT_TRUE(the_registry.is_active(gone));
         // It never said where it lives, and has the slots of the life before.
         Lab* lab = the_registry.at(gone.lab());
-        lab->process.store(OwnerProcess(gone.generation() - 1, 1), relaxed);
+        lab->place.store(OwnerPlace(gone.generation() - 1, 1, 1), relaxed);
         lab->hot[3].store(nullptr, relaxed);
         in_thread([] { allocate(1); });
         EXPECT_FALSE(the_registry.is_active(gone));
@@ -161,7 +161,7 @@ TEST(Owner, OfAnotherProcessIsNotJudged) {
         ASSERT_TRUE(the_arena.open());
         Lab* lab = new_lab();
         OwnerId its = lab->life();
-        lab->process.store(OwnerProcess(its.generation(), getpid() + 1), relaxed);
+        lab->place.store(OwnerPlace(its.generation(), lab->state.load(relaxed).tid(), getpid() + 1), relaxed);
         in_thread([] { allocate(1); });
         allocate(1);
         EXPECT_TRUE(the_registry.is_active(its));

@@ -1,6 +1,7 @@
 #include "lab/deallocate.h"
 
 #include "arena/mapped.h"
+#include "lab/attach.h"
 #include "lab/registry.h"
 #include "lab/transitions.h"
 #include "os/fatal.h"
@@ -51,9 +52,8 @@ void deallocate_remote_slow(Span* span, void* block) {
     if (seen.is(SpanState::large)) return free_large(span, block);
     check_block(span, seen, block);
     OwnerId owner = span->owner();
-    Lab* lab = the_thread.lab.load(relaxed);
     // Not before the slots are cleared: one of them may still show the orphan that this would adopt.
-    if (lab != nullptr && lab->is_ready()) {
+    if (Lab* lab = ready_lab(); lab != nullptr) {
         OwnerId me = lab->id.load(relaxed);
         if (owner == me) return push_as_owner(span, block, me);
         if (!the_registry.is_active(owner)) {

@@ -12,6 +12,7 @@
 
 #include "lab/allocate.h"
 #include "lab/census_test.h"
+#include "lab/registry.h"
 #include "lab/transitions.h"
 #include "pool/fresh_process_test.h"
 #include "pool/worker_test.h"
@@ -73,7 +74,7 @@ void expect_return_with_last(const Left& left, uint32_t remotely, Worker& other)
     }
     ASSERT_EQ(left.span->anchor().state(), SpanState::free) << "pattern " << remotely;
     ASSERT_EQ(left.span->owner(), OwnerId());
-    Lab* lab = the_thread.lab.load(relaxed);
+    Lab* lab = own_lab();
     ASSERT_FALSE(lab->reusable[left.span->size_class()].contains(left.span->index())) << "pattern " << remotely;
 }
 
@@ -195,7 +196,7 @@ TEST(EagerReturn, RacingLastFreesLoseNoSpan) {
                     ASSERT_FALSE(announced) << "round " << round;
                     ASSERT_EQ(span->anchor().state(), SpanState::reusable) << "round " << round;
                     ASSERT_EQ(free_blocks(span), geometry(c).capacity);
-                    ASSERT_TRUE(the_thread.lab.load(relaxed)->reusable[c].contains(span->index()));
+                    ASSERT_TRUE(own_lab()->reusable[c].contains(span->index()));
                 }
                 deallocate(left.next);
             });
@@ -280,7 +281,7 @@ TEST(Deallocate, TheFirstRemoteFreeAnnounces) {
         EXPECT_EQ(left.span->anchor().state(), SpanState::reusable);
         EXPECT_TRUE(left.span->anchor().is_shared());
         EXPECT_EQ(left.span->limit().bound(), Limit::kAlways);
-        Lab* lab = the_thread.lab.load(relaxed);
+        Lab* lab = own_lab();
         EXPECT_TRUE(lab->reusable[c].contains(left.span->index()));
         // It is not ready: the owner's look turns it floating, still shared.
         EXPECT_EQ(take_reusable(lab, c), nullptr);
@@ -308,7 +309,7 @@ TEST(Deallocate, AnyThreadMayFreeAnything) {
             for (void* block : blocks) deallocate(block);
             deallocate(nullptr);
             EXPECT_EQ(errno, 7);
-            EXPECT_EQ(the_thread.lab.load(relaxed), nullptr);
+            EXPECT_EQ(own_lab(), nullptr);
         });
         EXPECT_EQ(take_census().live_blocks, 0u);
         EXPECT_EQ(take_census().large, 0u);

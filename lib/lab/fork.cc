@@ -1,5 +1,6 @@
 #include "lab/fork.h"
 
+#include "lab/registry.h"
 #include "lab/repair.h"
 #include "os/existence.h"
 #include "os/thread.h"
@@ -7,29 +8,39 @@
 
 namespace rtspan {
 
-void come_over_fork(Lab* lab) {
-    ForkEpoch::Copy now = the_fork_epoch.look();
-    if (now.older_are_dead() && (lab == nullptr || lab->state.load(relaxed).is_of_epoch(now.epoch()))) return;
-    // Again if a handler forks in here.
-    while (lab != nullptr) {
-        uint64_t epoch = the_fork_epoch.current();
+bool settle(Lab* lab, OwnerId life) {
+    for (;;) {
+        int tid = os::thread_id();
+        OwnerPlace place(life.generation(), tid, os::process_id());
         LabState seen = lab->state.load(relaxed);
-        // seq_cst [RG2]: as every change of the state
-        if (!seen.is_of_epoch(epoch)) lab->state.compare_exchange(seen, seen.moved_to(os::thread_id(), epoch), seq_cst);
-        // release [RG4]: pairs with acquire [RG4] in is_dead
-        lab->process.store(OwnerProcess(seen.generation(), os::process_id()), release);
-        if (lab->state.load(relaxed).is_of_epoch(the_fork_epoch.current())) break;
+        // After the state: what a fork in between makes of it is not undone.
+        uint64_t epoch = the_fork_epoch.current();
+        if (!seen.is(LabState::kActive) || seen.generation() != life.generation()) return false;
+        if (seen.tid() != tid || !seen.is_of_epoch(epoch)) {
+            // seq_cst [RG2]: as every change of the state
+            lab->state.compare_exchange(seen, seen.moved_to(tid, epoch), seq_cst);
+        } else if (!(lab->place.load(relaxed) == place)) {
+            // release [RG4]: pairs with acquire [RG4] in is_dead
+            lab->place.store(place, release);
+        } else {
+            return true;
+        }
     }
+}
+
+void come_over_fork() {
+    Lab* lab = own_lab();
     ForkEpoch::Copy copy = the_fork_epoch.look();
+    bool is_over = lab == nullptr || lab->state.load(relaxed).is_of_epoch(copy.epoch());
+    if (is_over && the_thread.forked.load(relaxed) == 0) return;
+    the_thread.forked.store(1, relaxed);
     // Without a LAB: not while a call of this thread that a handler interrupted may get it one of an older epoch.
-    bool is_over =
-        lab != nullptr ? lab->state.load(relaxed).is_of_epoch(copy.epoch()) : the_thread.attaching.load(relaxed) == 0;
-    if (copy.older_are_dead() || !is_over) return;
-    // The thread that forked is the child's first. A vfork child's first thread is not the one that this copy began
-    // with.
-    if (os::thread_id() != copy.pid() || os::process_id() != copy.pid()) return;
+    if (lab != nullptr ? !settle(lab, the_thread.life.load(relaxed)) : the_thread.attaching.load(relaxed) != 0) return;
+    copy = the_fork_epoch.look();
+    if (lab != nullptr && !lab->state.load(relaxed).is_of_epoch(copy.epoch())) return;  // a handler forks: all again
     the_fork_epoch.declare_older_dead(copy);
     the_repair.request();
+    the_thread.forked.store(0, relaxed);
 }
 
 bool all_of_older_epochs_are_dead() {

@@ -19,7 +19,7 @@
 //          S -> dummy   CAS by the owner of the next life, of what the last one left; S may be another's by now
 //
 // Threads find their LAB by an initial-exec thread-local struct, in which `fast` stays the empty LAB where the thread
-// has no restartable sequences: the fast path then fails at once and the slow path finds `lab`.
+// has no restartable sequences: the fast path then fails at once and the slow path finds the LAB by `life`.
 #ifndef RTSPAN_LAB_LAB_H
 #define RTSPAN_LAB_LAB_H
 
@@ -67,23 +67,30 @@ class LabState {
 };
 static_assert(sizeof(LabState) == 8);
 
-// The process of a LAB's owner; written by the owner once the LAB is its own. `generation` tells whether it has been,
-// or is that of an earlier life.
+// Where a LAB's owner is, for those who ask the kernel whether it lives; written by the owner once the LAB is its own.
+// `generation` (its low bits) tells whether it has been, or is that of an earlier life. Where the tid is not the
+// state's, the owner is half way through saying where it is, and nobody judges it.
 //
-//    63            32 31    0
-//   | generation     | pid  |
-class OwnerProcess {
+//    63            44 43        22 21         0
+//   | generation     | tid        | pid        |
+class OwnerPlace {
   public:
-    constexpr OwnerProcess() = default;
-    constexpr OwnerProcess(uint32_t generation, int pid)
-        : raw_(uint64_t{generation} << 32 | static_cast<uint32_t>(pid)) {}
-    constexpr bool is_of_life(uint32_t generation) const { return raw_ >> 32 == generation; }
-    constexpr int pid() const { return static_cast<int>(static_cast<uint32_t>(raw_)); }
+    constexpr OwnerPlace() = default;
+    constexpr OwnerPlace(uint32_t generation, int tid, int pid)
+        : raw_(uint64_t{generation} << 44 | (static_cast<uint64_t>(tid) & kIdMask) << 22 |
+               (static_cast<uint64_t>(pid) & kIdMask)) {}
+    constexpr bool is_of_life(uint32_t generation) const { return raw_ >> 44 == (generation & kGenerationMask); }
+    constexpr int tid() const { return static_cast<int>(raw_ >> 22 & kIdMask); }
+    constexpr int pid() const { return static_cast<int>(raw_ & kIdMask); }
+    constexpr bool operator==(OwnerPlace other) const { return raw_ == other.raw_; }
 
   private:
+    static constexpr uint64_t kIdMask = 0x3fffff;
+    static constexpr uint32_t kGenerationMask = 0xfffff;
+
     uint64_t raw_ = 0;
 };
-static_assert(sizeof(OwnerProcess) == 8);
+static_assert(sizeof(OwnerPlace) == 8);
 
 // Whose list is always empty.
 inline constinit Span the_dummy_span;
@@ -98,15 +105,13 @@ struct alignas(64) Lab {
     // Of the present life, once its owner uses the LAB; constant while it does.
     Atomic<OwnerId> id;
     Atomic<LabState> state;
-    Atomic<OwnerProcess> process;
+    Atomic<OwnerPlace> place;
     uint32_t number;  // in the registry; never changes
     HotSlot hot[kSizeClasses];
     IndexSet reusable[kSizeClasses];
 
     // As the state says; right also before the owner has set `id`.
     OwnerId life() const { return OwnerId(number, state.load(relaxed).generation()); }
-    // Whether the owner has cleared what earlier lives left.
-    bool is_ready() const { return id.load(relaxed) == life(); }
 };
 
 inline constinit Lab the_empty_lab{OwnerId::nobody_here()};
@@ -120,9 +125,11 @@ struct ThreadState {
     Atomic<uint64_t*> rseq_cs{&the_unread_rseq_cs};
     // The unread one again, for this thread alone: no cache line moves between processors.
     uint64_t unread_rseq_cs = 0;
-    Atomic<Lab*> lab;            // null: none yet, or the thread has ended
+    Atomic<OwnerId> life;        // of its LAB; OwnerId(): none yet, or the thread has ended
+    Atomic<OwnerId> ready;       // the same once the LAB can be used
     Atomic<uint32_t> calls;      // under way in slow paths; one that was jumped out of counts for ever
     Atomic<uint32_t> attaching;  // those that hold a LAB that is not the thread's yet
+    Atomic<uint32_t> forked;     // it came over a fork and has not said yet that the others did not (fork.h)
 };
 extern constinit thread_local ThreadState the_thread;
 

@@ -4,6 +4,8 @@
 
 #include <thread>
 
+#include "lab/registry.h"
+
 namespace rtspan {
 namespace {
 
@@ -42,12 +44,18 @@ TEST(LabState, LifeGoesFromFreeToActiveToClosingToFree) {
     }
 }
 
-TEST(OwnerProcess, FieldsDoNotTouchEachOther) {
-    OwnerProcess pid(0, kMaxId), generation(UINT32_MAX, 0);
+TEST(OwnerPlace, FieldsDoNotTouchEachOther) {
+    OwnerPlace pid(0, 0, kMaxId), tid(0, kMaxId, 0), generation(UINT32_MAX, 0, 0);
     EXPECT_EQ(pid.pid(), kMaxId);
+    EXPECT_EQ(pid.tid(), 0);
     EXPECT_TRUE(pid.is_of_life(0));
+    EXPECT_EQ(tid.tid(), kMaxId);
+    EXPECT_EQ(tid.pid(), 0);
+    EXPECT_TRUE(tid.is_of_life(0));
     EXPECT_EQ(generation.pid(), 0);
+    EXPECT_EQ(generation.tid(), 0);
     EXPECT_TRUE(generation.is_of_life(UINT32_MAX) && !generation.is_of_life(0));
+    EXPECT_TRUE(OwnerPlace(1, 2, 3) == OwnerPlace(1, 2, 3) && !(OwnerPlace(1, 2, 3) == OwnerPlace(1, 2, 4)));
 }
 
 TEST(Lab, SlotsOfANewOneAreTheDummy) {
@@ -86,7 +94,7 @@ TEST(CallCount, CallsThatAreCutOffCountForEver) {
 TEST(ThreadState, BeginsWithTheEmptyLab) {
     std::thread([] {
         EXPECT_EQ(the_thread.fast.load(relaxed), &the_empty_lab);
-        EXPECT_EQ(the_thread.lab.load(relaxed), nullptr);
+        EXPECT_EQ(own_lab(), nullptr);
         EXPECT_NE(the_thread.rseq_cs.load(relaxed), nullptr);
     }).join();
 }

@@ -13,12 +13,12 @@ inline Lab* new_lab() {
     if (lab == nullptr) return nullptr;
     // As a thread that attaches does.
     for (HotSlot& slot : lab->hot) slot.store(&the_dummy_span, relaxed);
-    lab->process.store(OwnerProcess(mine.generation(), os::process_id()), relaxed);
+    lab->place.store(OwnerPlace(mine.generation(), mine.tid(), os::process_id()), relaxed);
     lab->id.store(lab->life(), relaxed);
     return lab;
 }
 
-inline Lab* my_lab() { return the_thread.lab.load(relaxed); }
+inline Lab* my_lab() { return own_lab(); }
 inline OwnerId my_life() { return my_lab()->id.load(relaxed); }
 
 // As if all that it had were closed.

@@ -17,7 +17,7 @@ class Registry {
   public:
     static constexpr uint32_t kMaxLabs = 65536;
 
-    // An active LAB for the calling thread; null where memory or numbers are exhausted. Its slots, id and process are
+    // An active LAB for the calling thread; null where memory or numbers are exhausted. Its slots, id and place are
     // an earlier life's, its sets may have members from them.
     // `mine` becomes its state.
     Lab* acquire_lab(LabState& mine);
@@ -52,6 +52,12 @@ class Registry {
 };
 
 inline constinit Registry the_registry;
+
+// The calling thread's LAB, ready or not; null where it has none.
+inline Lab* own_lab() {
+    OwnerId life = the_thread.life.load(relaxed);
+    return life == OwnerId() ? nullptr : the_registry.at(life.lab());
+}
 
 }  // namespace rtspan
 

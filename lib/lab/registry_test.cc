@@ -48,8 +48,8 @@ TEST(Registry, LabsAreActiveEmptyAndNumberedFromOne) {
             LabState state = lab->state.load(relaxed);
             EXPECT_EQ(state.phase(), LabState::kActive);
             EXPECT_EQ(state.tid(), os::thread_id());
-            EXPECT_EQ(lab->process.load(relaxed).pid(), getpid());
-            EXPECT_TRUE(lab->process.load(relaxed).is_of_life(state.generation()));
+            EXPECT_EQ(lab->place.load(relaxed).pid(), getpid());
+            EXPECT_TRUE(lab->place.load(relaxed).is_of_life(state.generation()));
             for (HotSlot& slot : lab->hot) EXPECT_EQ(slot.load(relaxed), &the_dummy_span);
             for (IndexSet& set : lab->reusable) EXPECT_EQ(set.take(), IndexSet::kNone);
         }

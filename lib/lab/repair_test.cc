@@ -10,6 +10,7 @@
 #include "lab/deallocate.h"
 #include "lab/death_test.h"
 #include "lab/new_lab_test.h"
+#include "lab/registry.h"
 #include "lab/transitions.h"
 #include "pool/fresh_process_test.h"
 #include "pool/span_pool.h"
@@ -36,8 +37,12 @@ struct Remains : testing::Test {
         ASSERT_TRUE(the_arena.open());
         mine = new_lab();
         lab = new_lab();
-        // Nobody judges these.
-        for (Lab* each : {mine, lab}) each->process.store(OwnerProcess(each->life().generation(), 1), relaxed);
+        for (Lab* each : {mine, lab}) {
+            LabState state = each->state.load(relaxed);
+            each->place.store(OwnerPlace(state.generation(), state.tid(), 1), relaxed);
+        }
+        for (Lab* each : {mine, lab})
+            each->place.store(OwnerPlace(each->life().generation(), each->state.load(relaxed).tid(), 1), relaxed);
         span = the_pool.get(Kind::group(geometry(kClass).group), OwnerId());
         ASSERT_TRUE(lab->reusable[kClass].ensure(span->index(), allocate_metadata));
         span->open_hot(kClass, lab->life());
@@ -82,7 +87,7 @@ TEST_F(Remains, AHotSpanInNoSlotIsFoundByWhoFreesIntoIt) {
         std::thread([&] {
             allocate(1);
             deallocate(live[0]);
-            EXPECT_EQ(span->owner(), the_thread.lab.load(relaxed)->id.load(relaxed)) << "and adopts it";
+            EXPECT_EQ(span->owner(), own_lab()->id.load(relaxed)) << "and adopts it";
             deallocate(live[1]);
         }).join();
         EXPECT_EQ(span->anchor().state(), SpanState::free);
@@ -186,7 +191,7 @@ TEST(Jumped, OutOfACallThatTheThreadNeverFinishes) {
         OwnerId its;
         std::thread([&] {
             allocate(64);
-            its = the_thread.lab.load(relaxed)->id.load(relaxed);
+            its = own_lab()->id.load(relaxed);
             the_thread.calls.store(1, relaxed);  // as a jump leaves it
         }).join();
         EXPECT_FALSE(the_registry.is_active(its));

@@ -10,6 +10,8 @@ bool ForkEpoch::open() {
     void* page = os::map(os::kPageSize);
     if (page == nullptr) return false;
     bool wiped = os::wipe_on_fork(page, os::kPageSize) == 0;
+    // Before the first copy there were no LABs. If a handler forks here, the child finds the page wiped.
+    static_cast<Word*>(page)->store(Copy(kFirst, os::process_id(), true), relaxed);
     Word* none = nullptr;
     // release [FE1]: pairs with acquire [FE1] in is_open
     bool won = word_.compare_exchange(none, wiped ? static_cast<Word*>(page) : &unwiped_, release);
@@ -24,12 +26,13 @@ ForkEpoch::Copy ForkEpoch::look() {
         Copy seen = word->load(acquire);
         if (!seen.is_wiped()) return seen;
         uint64_t number = last_.fetch_add(1, relaxed) + 1;
-        int pid = os::process_id();
-        // Before the first there were no LABs.
-        Copy mine(number, pid, number == 1);
+        Copy mine(number, os::process_id(), false);
         if (!word->compare_exchange(seen, mine, relaxed)) continue;
-        // A fork before the CAS: this is the child, and the pid the parent's.
-        if (os::process_id() != pid) word->compare_exchange(mine, Copy(), relaxed);
+        // A fork before the CAS: this is the child, and the pid the parent's. The number was the caller's alone, so it
+        // is right in the child too.
+        if (os::process_id() != mine.pid()) {
+            word->compare_exchange(mine, Copy(number, os::process_id(), mine.older_are_dead()), relaxed);
+        }
     }
 }
 

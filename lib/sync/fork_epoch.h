@@ -62,10 +62,11 @@ class ForkEpoch {
 
   private:
     using Word = Atomic<Copy>;
+    static constexpr uint64_t kFirst = 1;
 
     Atomic<Word*> word_;
-    Atomic<uint64_t> last_;
-    Word unwiped_;
+    Atomic<uint64_t> last_{kFirst};
+    Word unwiped_{Copy(kFirst, 0, true)};
 };
 
 inline constinit ForkEpoch the_fork_epoch;

@@ -207,7 +207,7 @@ bool confirm_refill() { return world.span->local().count() == 4 && world.span->a
 
 // The victim's LAB ends, and the victim works on with another.
 rtspan::Lab* lab = nullptr;
-RTSPAN_INTERRUPTED_CALL void call_close() { rtspan::close_lab(lab); }
+RTSPAN_INTERRUPTED_CALL void call_close() { rtspan::close_lab(); }
 void set_up_close() {
     let_neighbour_settle();
     world.victim.does([] {
@@ -215,7 +215,7 @@ void set_up_close() {
         world.span = span_of(world.stock.first());
         give_back_first(kThreshold + 4);
         put_in_play(world.stock.size() - 10);
-        lab = rtspan::the_thread.lab.load(rtspan::relaxed);
+        lab = rtspan::own_lab();
     });
 }
 bool confirm_close() { return !lab->state.load(rtspan::seq_cst).is(rtspan::LabState::kActive); }
@@ -227,13 +227,13 @@ void set_up_help() {
     let_neighbour_settle();
     world.victim.does([] {
         obtain_into(world.kept, kOtherSize, 1);
-        world.owner = rtspan::the_thread.lab.load(rtspan::relaxed)->id.load(rtspan::relaxed);
+        world.owner = rtspan::own_lab()->id.load(rtspan::relaxed);
     });
     pass_by_and_die([] {
         stock_up(2 * kCapacity + 4);
         world.span = span_of(world.stock.first());
         give_back_first(kThreshold + 4);
-        lab = rtspan::the_thread.lab.load(rtspan::relaxed);
+        lab = rtspan::own_lab();
     });
     put_in_play(world.stock.size() - 10);
     rtspan::LabState seen = lab->state.load(rtspan::seq_cst);
@@ -241,7 +241,7 @@ void set_up_help() {
     if (!lab->state.compare_exchange(seen, closing, rtspan::seq_cst)) fail_run("the LAB's state changed", 0);
 }
 void meddle_with_closing() {
-    const rtspan::Lab* own = rtspan::the_thread.lab.load(rtspan::relaxed);
+    const rtspan::Lab* own = rtspan::own_lab();
     rtspan::help_close(lab, closing, own->id.load(rtspan::relaxed));
 }
 bool confirm_help() { return lab->state.load(rtspan::seq_cst).is(rtspan::LabState::kFree); }

@@ -12,6 +12,7 @@
 
 #include "lab/closing.h"
 #include "lab/fork.h"
+#include "lab/registry.h"
 #include "report.h"
 #include "rtspan/rtspan.h"
 
@@ -49,7 +50,7 @@ void fork_at_access() {
 
 void attach_again_then_fork() {
     the_schedule_hook = nullptr;  // this looks at shared words itself
-    if (the_thread.lab.load(relaxed) == nullptr && closing->state.load(relaxed).is(LabState::kClosing)) {
+    if (own_lab() == nullptr && closing->state.load(relaxed).is(LabState::kClosing)) {
         use(rtspan_malloc(3000));
         left = the_access;
         the_schedule_hook = fork_at_access;
@@ -60,7 +61,7 @@ void attach_again_then_fork() {
 
 void* malloc_in_new_thread(void*) {
     for (size_t size : {100, 1100, 2100}) use(rtspan_malloc(size));
-    return the_thread.lab.load(relaxed);
+    return own_lab();
 }
 
 // In the child, or where the call has fewer accesses.
@@ -68,7 +69,7 @@ void* malloc_in_new_thread(void*) {
     bool was_reached = the_schedule_hook == nullptr;
     the_schedule_hook = nullptr;
     if (!was_reached) _exit(kNotReached);
-    Lab* lab = the_thread.lab.load(relaxed);
+    Lab* lab = own_lab();
     OwnerId life = lab != nullptr ? lab->life() : OwnerId();
     for (int i = 0; lab != nullptr && i < 3; i++) {
         pthread_t thread;
@@ -96,9 +97,9 @@ void* victim(void*) {
             break;
         case Call::close:
             use(rtspan_malloc(100));
-            closing = the_thread.lab.load(relaxed);
+            closing = own_lab();
             the_schedule_hook = attach_again_then_fork;
-            close_lab(closing);
+            close_lab();
             break;
     }
     judge();

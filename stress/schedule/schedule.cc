@@ -163,7 +163,7 @@ Plan plan_of(uint64_t number) {
 }
 
 void check_spans() {
-    Lab* lab = the_thread.lab.load(relaxed);
+    Lab* lab = own_lab();
     for (uint32_t index = 1; index < the_arena.frontier(); index++) {
         Span* span = Span::at(index);
         Anchor anchor = span->anchor();
@@ -190,7 +190,7 @@ void check_spans() {
 bool interrupt_at(uint64_t access) {
     interrupted_access = access;
     while (blocks.size() < plan.held) blocks.add(allocate(kSize));
-    Lab* lab = the_thread.lab.load(relaxed);
+    Lab* lab = own_lab();
     Span* hot = lab->hot[size_class_of(kSize)].load(relaxed);
     while (hot->local().count() != 0) blocks.add(allocate(kSize));
     for (size_t i = 0; i < plan.remote; i++) carry_out(Act::free_remote, i * 7);
