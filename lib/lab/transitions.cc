@@ -4,6 +4,7 @@
 #include "lab/registry.h"
 #include "os/fatal.h"
 #include "pool/span_pool.h"
+#include "sync/seeded_bug.h"
 
 namespace rtspan {
 namespace {
@@ -25,7 +26,8 @@ void release_span(Span* span, Anchor before, OwnerId owner, unsigned size_class)
 Span* claim(Span* span, OwnerId me, unsigned size_class, bool wanted_hot) {
     Anchor seen = span->anchor();
     for (;;) {
-        if (!seen.is(SpanState::reusable) || span->owner() != me || span->size_class() != size_class) {
+        bool is_mine = seen.is(SpanState::reusable) && span->owner() == me && span->size_class() == size_class;
+        if (!is_mine && !is_seeded(SeededBug::claim_without_look)) {
             // A helper or handler may have made it floating while a free of ours was under way.
             evaluate(span);
             return nullptr;
@@ -76,6 +78,7 @@ void publish(Span* span) {
         if (!span->anchor().is(SpanState::reusable) || !the_registry.is_active(owner)) return;
         IndexSet& set = the_registry.at(owner.lab())->reusable[span->size_class()];
         set.put(span->index());
+        if (is_seeded(SeededBug::publish_without_second_look)) return;
         if (the_registry.is_active(owner) && span->owner() == owner) return;
         // The owner is closing and may have drained this set before the put.
         set.remove(span->index());
@@ -115,7 +118,8 @@ bool drain_one_reusable(Lab* lab, OwnerId gone, unsigned size_class) {
 void retire(Span* span, OwnerId gone) {
     for (;;) {
         Anchor seen = span->anchor();
-        if (!seen.is(SpanState::hot) || span->owner() != gone) break;
+        bool is_its = span->owner() == gone || is_seeded(SeededBug::retire_without_owner);
+        if (!seen.is(SpanState::hot) || !is_its) break;
         if (!span->finish_take(gone)) {
             if (void* block = span->pop_for_install(gone); block != nullptr) push_remotely(span, block);
         } else if (span->try_transition(seen, seen.left())) {

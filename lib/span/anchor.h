@@ -16,6 +16,8 @@
 
 #include <cstdint>
 
+#include "sync/seeded_bug.h"
+
 namespace rtspan {
 
 enum class SpanState : uint32_t { expected, free, hot, floating, reusable, large };
@@ -47,22 +49,22 @@ class Anchor {
         return next.changed(SpanState::reusable);
     }
     // The owner takes the whole list of a hot span.
-    constexpr Anchor taken() const { return Anchor((raw_ & ~kHeadAndCount) + kOneVersion); }
+    constexpr Anchor taken() const { return Anchor((raw_ & ~kHeadAndCount) + one_version()); }
     // hot -> floating: private again.
     constexpr Anchor left() const { return Anchor(raw_ & ~kShared).changed(SpanState::floating); }
     // floating -> reusable, reusable -> floating (both keep the shared mark), reusable -> hot.
     constexpr Anchor changed(SpanState state) const {
-        return Anchor(((raw_ & ~uint64_t{7}) | static_cast<uint64_t>(state)) + kOneVersion);
+        return Anchor(((raw_ & ~uint64_t{7}) | static_cast<uint64_t>(state)) + one_version());
     }
     // -> free, and from free into use: no list, no mark.
     constexpr Anchor emptied(SpanState state) const {
-        return Anchor((((raw_ >> 32) + 1) << 32) | static_cast<uint64_t>(state));
+        return Anchor((raw_ >> 32 << 32) + one_version() + static_cast<uint64_t>(state));
     }
 
   private:
     static constexpr uint64_t kShared = 8;
     static constexpr uint64_t kHeadAndCount = 0xfffffff0;
-    static constexpr uint64_t kOneVersion = uint64_t{1} << 32;
+    static constexpr uint64_t one_version() { return is_seeded(SeededBug::version_stands) ? 0 : uint64_t{1} << 32; }
 
     constexpr explicit Anchor(uint64_t raw) : raw_(raw) {}
 

@@ -1,6 +1,7 @@
 #include "span/span.h"
 
 #include "os/fatal.h"
+#include "sync/seeded_bug.h"
 
 namespace rtspan {
 
@@ -25,16 +26,17 @@ Span::RemotePush Span::remote_push(void* block) {
     for (;;) {
         if (!seen.has_blocks() || seen.count() >= capacity) os::fatal("free: block is already free", block);
         Anchor next = seen.is(SpanState::hot) ? seen.pushed(offset) : seen.announced(offset);
-        if (seen.is_cooling() && !seen.is_shared()) {
+        if (seen.is_cooling() && !seen.is_shared() && !is_seeded(SeededBug::announcement_keeps_limit)) {
             // A CAS from a limit that stood while the anchor did: an announcement that was stopped here must not, when
             // it goes on, replace that of a later stay. acquire [SP4]: the limit is not older than the anchor seen
             // below; pairs with seq_cst [SP4] of the CAS
             Limit limit = limit_.load(acquire);
             Anchor again = anchor();
             Limit always(Limit::kAlways, seen.version());
+            bool waits = is_seeded(SeededBug::announcement_waits) && limit.raw() == always.raw();
             // seq_cst [SP3] [SP4]: the owner's frees that do not see the limit are seen by who evaluates after the CAS
             // below, or by the owner's next look into its set; pairs with fence [SP3] in lab/deallocate.cc
-            if (again.raw() != seen.raw() || !limit_.compare_exchange(limit, always, seq_cst)) {
+            if (again.raw() != seen.raw() || waits || !limit_.compare_exchange(limit, always, seq_cst)) {
                 seen = anchor();
                 continue;
             }

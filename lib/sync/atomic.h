@@ -43,19 +43,19 @@ class Atomic {
     Atomic& operator=(const Atomic&) = delete;
 
     [[gnu::always_inline]] T load(Order order) const {
-        schedule_point();
+        schedule_point(&value_, Access::read);
         T result;
         __atomic_load(&value_, &result, static_cast<int>(order));
         return result;
     }
 
     [[gnu::always_inline]] void store(T value, Order order) {
-        schedule_point();
+        schedule_point(&value_, Access::write);
         __atomic_store(&value_, &value, static_cast<int>(order));
     }
 
     [[gnu::always_inline]] T exchange(T value, Order order) {
-        schedule_point();
+        schedule_point(&value_, Access::write);
         T result;
         __atomic_exchange(&value_, &value, &result, static_cast<int>(order));
         return result;
@@ -63,25 +63,25 @@ class Atomic {
 
     // Strong. On failure `expected` becomes the value found, read with acquire, or relaxed if `order` is.
     [[gnu::always_inline]] bool compare_exchange(T& expected, T desired, Order order) {
-        schedule_point();
+        schedule_point(&value_, Access::write);
         return __atomic_compare_exchange(&value_, &expected, &desired, false, static_cast<int>(order),
                                          order == relaxed ? __ATOMIC_RELAXED : __ATOMIC_ACQUIRE);
     }
 
     [[gnu::always_inline]] T fetch_add(T value, Order order) {
-        schedule_point();
+        schedule_point(&value_, Access::write);
         return __atomic_fetch_add(&value_, value, static_cast<int>(order));
     }
     [[gnu::always_inline]] T fetch_sub(T value, Order order) {
-        schedule_point();
+        schedule_point(&value_, Access::write);
         return __atomic_fetch_sub(&value_, value, static_cast<int>(order));
     }
     [[gnu::always_inline]] T fetch_or(T value, Order order) {
-        schedule_point();
+        schedule_point(&value_, Access::write);
         return __atomic_fetch_or(&value_, value, static_cast<int>(order));
     }
     [[gnu::always_inline]] T fetch_and(T value, Order order) {
-        schedule_point();
+        schedule_point(&value_, Access::write);
         return __atomic_fetch_and(&value_, value, static_cast<int>(order));
     }
 

@@ -41,6 +41,7 @@
 #define RTSPAN_SYNC_HAZARD_STACK_H
 
 #include "sync/atomic.h"
+#include "sync/seeded_bug.h"
 
 namespace rtspan {
 
@@ -62,7 +63,7 @@ class HazardStack {
             uint64_t former = slot->parked.exchange(element, acq_rel);
             // seq_cst [HS2]: after the exchange; pairs with seq_cst [HS2] in end: the owner clears the name, then looks
             // into the cell; the pusher fills the cell, then looks at the name. One of them sees the other.
-            if (slot->named.load(seq_cst) != element) {
+            if (slot->named.load(seq_cst) != element && !is_seeded(SeededBug::park_without_second_look)) {
                 uint64_t mine = element;
                 // acq_rel [HS3]: as above. Not back to the former element: nobody might be left to take that out.
                 if (slot->parked.compare_exchange(mine, 0, acq_rel)) {

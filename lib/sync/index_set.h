@@ -26,6 +26,7 @@
 #include <cstddef>
 
 #include "sync/atomic.h"
+#include "sync/seeded_bug.h"
 
 namespace rtspan {
 
@@ -148,7 +149,7 @@ class IndexSet {
         // seq_cst [IS1]: the clear is ordered before the second look; pairs with seq_cst [IS1] in put and set_hint
         if (below.load(seq_cst) != 0) return true;
         summary.fetch_and(~hint, seq_cst);
-        return below.load(seq_cst) == 0;
+        return below.load(seq_cst) == 0 || is_seeded(SeededBug::hint_without_second_look);
     }
 
     void hide(Path path, uint32_t index) {

@@ -42,13 +42,13 @@ void fork_and_go_on_as_child() {
     _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 100 + WTERMSIG(status));
 }
 
-void fork_at_access() {
+void fork_at_access(const void*, Access) {
     if (--left != 0) return;
     the_schedule_hook = nullptr;
     fork_and_go_on_as_child();
 }
 
-void attach_again_then_fork() {
+void attach_again_then_fork(const void*, Access) {
     the_schedule_hook = nullptr;  // this looks at shared words itself
     if (own_lab() == nullptr && closing->state.load(relaxed).is(LabState::kClosing)) {
         use(rtspan_malloc(3000));

@@ -42,7 +42,7 @@ uint64_t seed = 0, interrupted_access = 0;
 uint64_t countdown = 0;
 void (*handler)() = nullptr;
 
-void hook() {
+void hook(const void*, Access) {
     if (handler == nullptr || countdown-- != 0) return;
     void (*now)() = handler;
     handler = nullptr;
@@ -70,7 +70,7 @@ class Blocks {
 
   private:
     struct Unhooked {
-        void (*before)() = the_schedule_hook;
+        void (*before)(const void*, Access) = the_schedule_hook;
         Unhooked() { the_schedule_hook = nullptr; }
         ~Unhooked() { the_schedule_hook = before; }
     };
