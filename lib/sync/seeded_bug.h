@@ -13,7 +13,7 @@ enum class SeededBug : unsigned {
     announcement_keeps_limit,     // Span::remote_push: the owner's frees go on as if the span were private
     announcement_waits,           // Span::remote_push: for another one that is under way; not lock-free
     version_stands,               // Anchor: no change of state advances it
-    publish_without_second_look,  // into the set of a LAB that is closed by now
+    leave_without_evaluation,     // of the remote frees to a span that is about to leave the hot state
     claim_without_look,           // of what the set gave, whatever has become of it
     retire_without_owner,         // of what the slot of a closing LAB shows, whosever it is by now
     park_without_second_look,     // HazardStack::push: with a popper that has ended by now

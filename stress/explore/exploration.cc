@@ -37,9 +37,9 @@ bool Exploration::execute(const Schedule& schedule, const Chance& chance) {
         diverged_++;
         if (what.empty() && i == kMostTries - 1) what = "the schedule cannot be followed";
     }
-    if (!what.empty()) failure_ = Failure{what, schedule_carried_out(), page->step_count};
+    if (!what.empty()) failure_ = Failure{what, schedule_carried_out(), page->step_count, executed_};
     learn_words();
-    return what.empty();
+    return !failure_;
 }
 
 void Exploration::learn_words() {
@@ -60,7 +60,7 @@ void Exploration::learn_words() {
         sharing.is_written |= step.kind != Step::kRead || is_local_word(step.word);
         const bool is_shared = (sharing.players & (sharing.players - 1)) != 0 && sharing.is_written;
         if (is_shared && !page->shared.add(step.word)) {
-            failure_ = Failure{"more shared words than the harness has room for", {}, page->shared.size()};
+            failure_ = Failure{"more shared words than the harness has room for", {}, page->shared.size(), executed_};
         }
     }
 }
@@ -104,15 +104,24 @@ bool Exploration::explore_orders(Level* stops, Level* preempted) {
         if (!execute(branch.schedule)) return false;
         branch_out(branch, &orders, stops, preempted);
     }
-    if (stops != nullptr) summary_ += ", orders " + std::to_string(orders.seen());
+    if (stops != nullptr) note("orders", orders.seen(), orders);
     return true;
 }
 
+void Exploration::note(const char* what, uint64_t count, const Level& level) {
+    summary_ += std::string(what) + ": " + std::to_string(count);
+    if (!level.is_empty()) summary_ += " of " + std::to_string(level.seen());
+    summary_ += ", ";
+}
+
 bool Exploration::explore_stops(Level& stops) {
-    while (!stops.is_empty()) {
-        if (!execute(stops.take(random_, false).schedule)) return false;
+    const uint64_t most = budget_.schedules / 2;
+    const bool is_sample = stops.size() > most;
+    uint64_t count = 0;
+    for (; !stops.is_empty() && count < most; count++) {
+        if (!execute(stops.take(random_, is_sample).schedule)) return false;
     }
-    summary_ += ", stops " + std::to_string(stops.seen());
+    note("stops", count, stops);
     return true;
 }
 
@@ -123,8 +132,7 @@ bool Exploration::explore_level(unsigned number, Level& level, Level& next) {
         if (!execute(branch.schedule)) return false;
         branch_out(branch, &level, nullptr, &next);
     }
-    summary_ += ", preemptions " + std::to_string(number) + ": " + std::to_string(count);
-    if (!level.is_empty()) summary_ += " of " + std::to_string(level.seen());
+    note(("preemptions " + std::to_string(number)).c_str(), count, level);
     return true;
 }
 
@@ -140,25 +148,46 @@ bool Exploration::explore_random(uint64_t schedules) {
     return true;
 }
 
+// Leaves out one run after the other; what is then carried out, whether it can follow the rest or not, is a schedule too.
+Failure Exploration::shrink(Failure failure) {
+    for (size_t i = 0; i < failure.schedule.size();) {
+        Schedule shorter = failure.schedule;
+        shorter.erase(shorter.begin() + static_cast<ptrdiff_t>(i));
+        const std::string what = stress::execute(scenario_, shorter, {});
+        shorter = schedule_carried_out();
+        if (!what.empty() && preemptions(shorter) < preemptions(failure.schedule)) {
+            failure = Failure{what, shorter, page->step_count, failure.number};
+            i = 0;
+        } else {
+            i++;
+        }
+    }
+    return failure;
+}
+
 std::optional<Failure> Exploration::run() {
+    if (explore()) return std::nullopt;
+    return shrink(*failure_);
+}
+
+bool Exploration::explore() {
     constexpr uint64_t kToLearn = 20;
     page->shared.clear();
     Level stops, level;
     summary_.clear();
-    if (!explore_orders(nullptr, nullptr) || !explore_random(kToLearn)) return failure_;
-    if (!explore_orders(&stops, &level) || !explore_stops(stops)) return failure_;
+    if (!explore_orders(nullptr, nullptr) || !explore_random(kToLearn)) return false;
+    if (!explore_orders(&stops, &level) || !explore_stops(stops)) return false;
     for (unsigned i = 1; i <= budget_.preemptions && !level.is_empty(); i++) {
         Level next;
-        if (!explore_level(i, level, next)) return failure_;
+        if (!explore_level(i, level, next)) return false;
         if (!level.is_empty()) break;
         level = std::move(next);
     }
-    if (!explore_random(budget_.random)) return failure_;
-    summary_ += ", random " + std::to_string(budget_.random);
-    summary_ = std::to_string(page->shared.size()) + " shared words, at most " + std::to_string(most_points_) +
-               " points" + summary_;
+    if (!explore_random(budget_.random)) return false;
+    summary_ += "random: " + std::to_string(budget_.random) + "; " + std::to_string(page->shared.size()) +
+                " shared words, up to " + std::to_string(most_points_) + " points";
     if (diverged_ != 0) summary_ += ", " + std::to_string(diverged_) + " repeated";
-    return failure_;
+    return true;
 }
 
 }  // namespace stress

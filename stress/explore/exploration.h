@@ -1,7 +1,8 @@
 // Which schedules of a scenario are carried out, and in which order.
 //
 //   orders    no preemption: all orders in which the players can come to their ends
-//   stops     one player is stopped for ever at each point of each order, and the others go on without (execution.cc)
+//   stops     one player is stopped for ever at each point of each order, and the others go on without (execution.cc);
+//             at most half of the budget
 //   levels    all schedules with one preemption, then with two, and so on (iterative context bounding: Musuvathi and
 //             Qadeer, PLDI 2007), as far as the budget goes
 //   random    by seeds: runs of random lengths, in every second one also at points that only one player seems to share
@@ -36,13 +37,14 @@ struct Failure {
     std::string what;
     Schedule schedule;
     unsigned points;
+    uint64_t number;  // the how manieth schedule of the scenario it was
 };
 
 class Exploration {
   public:
     Exploration(const Scenario& scenario, const Budget& budget) : scenario_(scenario), budget_(budget) {}
 
-    // The first that fails.
+    // The first that fails, with as few preemptions as leaving some out gives.
     std::optional<Failure> run();
     // What was done: schedules by kind.
     const std::string& summary() const { return summary_; }
@@ -70,9 +72,12 @@ class Exploration {
         uint64_t seen_ = 0;
     };
 
-    // False where it failed.
+    // These are false where a schedule failed.
+    bool explore();
     bool execute(const Schedule& schedule, const Chance& chance = {});
     void learn_words();
+    void note(const char* what, uint64_t count, const Level& level);
+    Failure shrink(Failure failure);
     // Adds the branches of the last execution, which was of `branch`, to those levels that are wanted.
     void branch_out(const Branch& branch, Level* orders, Level* stops, Level* preempted);
     bool explore_orders(Level* stops, Level* preempted);

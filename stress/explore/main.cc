@@ -38,7 +38,7 @@ constexpr const char* kBugs[] = {"none",
                                  "announcement_keeps_limit",
                                  "announcement_waits",
                                  "version_stands",
-                                 "publish_without_second_look",
+                                 "leave_without_evaluation",
                                  "claim_without_look",
                                  "retire_without_owner",
                                  "park_without_second_look",
@@ -149,8 +149,9 @@ Options parse(int argc, char** argv) {
 
 void print(const Scenario& scenario, const Failure& failure) {
     std::printf("explore: %s: FAILED: %s\n", scenario.name, failure.what.c_str());
-    std::printf("    %u points, %u preemptions: --scenario '%s' --replay %s\n", failure.points,
-                preemptions(failure.schedule), scenario.name, text_of(failure.schedule).c_str());
+    std::printf("    schedule %llu of this scenario; %u points, %u preemptions:\n    --scenario \"%s\" --replay %s\n",
+                static_cast<unsigned long long>(failure.number), failure.points, preemptions(failure.schedule),
+                scenario.name, text_of(failure.schedule).c_str());
 }
 
 // Whether it failed.
@@ -160,7 +161,7 @@ bool replay(const Scenario& scenario, const Schedule& schedule) {
     if (what.empty()) {
         std::printf("explore: %s: %u points, passed\n", scenario.name, page->step_count);
     } else {
-        print(scenario, {what, schedule_carried_out(), page->step_count});
+        print(scenario, {what, schedule_carried_out(), page->step_count, 1});
     }
     return !what.empty() || page->diverged;
 }
@@ -174,8 +175,6 @@ bool any_fails(const Options& options) {
         schedules += exploration.schedules();
         if (failure) {
             print(*scenario, *failure);
-            std::printf("    the schedule number %llu of this scenario\n",
-                        static_cast<unsigned long long>(exploration.schedules()));
             failed = true;
             if (options.expects_failure) break;
         } else {
