@@ -1,5 +1,5 @@
-// One schedule of one scenario, in a process of its own: the allocator's state is the process's, so each schedule begins
-// with an arena that nobody has opened yet.
+// One schedule of one scenario, in a process of its own: the allocator's state is the process's, so each schedule
+// begins with an arena that nobody has opened yet.
 //
 // The process runs on one processor: the span-pool has one stack per kind, and no two threads run at once.
 #ifndef RTSPAN_STRESS_EXPLORE_EXECUTION_H

@@ -115,7 +115,7 @@ void Exploration::note(const char* what, uint64_t count, const Level& level) {
 }
 
 bool Exploration::explore_stops(Level& stops) {
-    const uint64_t most = budget_.schedules / 2;
+    const uint64_t most = budget_.schedules / 3;
     const bool is_sample = stops.size() > most;
     uint64_t count = 0;
     for (; !stops.is_empty() && count < most; count++) {
@@ -148,7 +148,7 @@ bool Exploration::explore_random(uint64_t schedules) {
     return true;
 }
 
-// Leaves out one run after the other; what is then carried out, whether it can follow the rest or not, is a schedule too.
+// Leaves out one run after the other: what is then carried out is a schedule, whether it can follow the rest or not.
 Failure Exploration::shrink(Failure failure) {
     for (size_t i = 0; i < failure.schedule.size();) {
         Schedule shorter = failure.schedule;

@@ -2,18 +2,18 @@
 //
 //   orders    no preemption: all orders in which the players can come to their ends
 //   stops     one player is stopped for ever at each point of each order, and the others go on without (execution.cc);
-//             at most half of the budget
+//             at most a third of the budget
 //   levels    all schedules with one preemption, then with two, and so on (iterative context bounding: Musuvathi and
 //             Qadeer, PLDI 2007), as far as the budget goes
 //   random    by seeds: runs of random lengths, in every second one also at points that only one player seems to share
 //
-// Each schedule is carried out anew from the beginning, up to its last decision, and from there without preemption; what
-// it came to there gives the schedules with one decision more. So each is carried out once. A level that does not fit
-// into the budget is sampled: of its schedules so many are chosen, by a fixed seed.
+// Each schedule is carried out anew from the beginning, up to its last decision, and from there without preemption;
+// what it came to there gives the schedules with one decision more. So each is carried out once. A level that does not
+// fit into the budget is sampled: of its schedules so many are chosen, by a fixed seed.
 //
 // A preemption matters only before an access that meets another player's: to a word that two players access in one
-// execution, one of them writing, or before a restartable sequence. Which words these are is learnt from the executions,
-// some random ones to begin with; a word that only a later schedule brings to light counts from then on.
+// execution, one of them writing, or before a restartable sequence. Which words these are is learnt from the
+// executions, some random ones to begin with; one that only a later schedule brings to light counts from then on.
 #ifndef RTSPAN_STRESS_EXPLORE_EXPLORATION_H
 #define RTSPAN_STRESS_EXPLORE_EXPLORATION_H
 

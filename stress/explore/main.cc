@@ -1,8 +1,8 @@
-// Explores the schedules of two or three threads in the allocator's own code: exploration.h says which, scenarios.h what
-// the threads do, players.h how one of them runs at a time, accounts.h what must hold after each schedule.
+// Explores the schedules of two or three threads in the allocator's own code: exploration.h says which, scenarios.h
+// what the threads do, players.h how one of them runs at a time, accounts.h what must hold after each schedule.
 //
-// A schedule that fails is printed as a text that --replay carries out again. With --bug the same is shown of a bug: it
-// must be found.
+// A schedule that fails is printed as a text that --replay carries out again. With --bug and --expect-failure a bug
+// that is seeded in the library must be found.
 #include <getopt.h>
 #include <sys/mman.h>
 

@@ -1,7 +1,11 @@
 // The players of one schedule: real threads of which one runs at a time. Outside the play they do what the scenario's
 // set-up tells them, one thing after the other. In the play each has a script, and who runs comes to a schedule point
-// before each access of the allocator to a shared word; there it looks who goes on, and if that is another player, wakes
-// it and waits.
+// before each access of the allocator to a shared word; there it looks who goes on, and if that is another player,
+// wakes it and waits.
+//
+// Restartable sequences have no schedule points: where they are used (RTSPAN_RSEQ is not 0), a pop or push by one is a
+// single step, with a point before it. With RTSPAN_RSEQ=0 cas_pop and cas_push do the same, and each access of theirs
+// has its point. Of a sequence, other threads see its one store in any case.
 //
 // A call that does not end within kMostPoints points of its own is a failure: the allocator waits for nobody. One that
 // spins without an access is ended by the alarm in execution.cc.
