@@ -34,7 +34,10 @@ void inspect(Span* span) {
         return;
     }
     evaluate(span);
-    if (!over && span->anchor().is(SpanState::reusable)) publish(span);
+    if (over || !span->anchor().is(SpanState::reusable)) return;
+    publish(span);
+    // If the owner's life ended meanwhile, publish took the span out of a set that was still to be drained.
+    evaluate(span);
 }
 
 // Those numbered in (first, last]; a number may be without its LAB still.

@@ -110,7 +110,10 @@ bool drain_one_reusable(Lab* lab, OwnerId gone, unsigned size_class) {
     // Only now: a death before this leaves the span to be found by the next who helps. Who was stopped here may take
     // out what a later life has put in.
     set.remove(index);
-    if (span->anchor().is(SpanState::reusable)) publish(span);
+    if (span->anchor().is(SpanState::reusable)) {
+        publish(span);
+        evaluate(span);  // the later life may be closing, and its set rely on this member
+    }
     return true;
 }
 
