@@ -22,7 +22,7 @@ std::array<Player, kMaxPlayers> players;
 namespace {
 
 Baton main_thread;
-unsigned points_in_call = 0;
+thread_local unsigned points_in_call = 0;
 
 void count_point(const void*, rtspan::Access) {
     if (++points_in_call > kMostPoints) fail_schedule("a call waits: no end after so many accesses", kMostPoints);
@@ -208,16 +208,13 @@ void play(const Scripts& scripts) { Play::begin(scripts); }
 
 void release_stopped() {
     for (Player& player : players) {
-        if (!player.is_stopped()) continue;
-        call_begins();
-        Play::let_run(player);
+        if (player.is_stopped()) Play::let_run(player);
     }
 }
 
 void call_begins() { points_in_call = 0; }
 
 void pass_by(Script task) {
-    call_begins();
     const pthread_t thread = new_thread(
         [](void* body) -> void* {
             rtspan::the_schedule_hook = count_point;

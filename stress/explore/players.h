@@ -73,7 +73,7 @@ void play(const Scripts& scripts);
 // Those who are stopped go on, to their ends.
 void release_stopped();
 
-// A new call of the allocator begins: its points count from 0.
+// A new call of the allocator by this thread begins: its points count from 0.
 void call_begins();
 
 // A thread that comes, does this and goes; or dies without an end of its own.
