@@ -34,7 +34,8 @@ extern "C" {
 RTSPAN_API void* rtspan_malloc(size_t size) RTSPAN_NOEXCEPT RTSPAN_ALLOC(1);
 
 /* Gives a block back; NULL is ignored. Any thread may free any block. A pointer that is not a live block's start ends
- * the program with a message where that is detected. */
+ * the program with one line on stderr; docs/misuse.md says what cannot be detected. So do realloc and
+ * malloc_usable_size. */
 RTSPAN_API void rtspan_free(void* block) RTSPAN_NOEXCEPT;
 
 /* rtspan_malloc(count * size), zeroed. NULL and ENOMEM also where the product overflows. */
@@ -65,7 +66,8 @@ RTSPAN_API void* rtspan_pvalloc(size_t size) RTSPAN_NOEXCEPT RTSPAN_ALLOC(1);
 /* The bytes that may be used at `block`, at least the size asked for; 0 for NULL. */
 RTSPAN_API size_t rtspan_malloc_usable_size(void* block) RTSPAN_NOEXCEPT;
 
-/* C23: free() of a block whose requested size (and alignment) the caller knows. */
+/* C23: free() of a block whose requested size (and alignment) the caller knows. A size of another size class, or an
+ * alignment that the block has not, ends the program with one line on stderr. */
 RTSPAN_API void rtspan_free_sized(void* block, size_t size) RTSPAN_NOEXCEPT;
 RTSPAN_API void rtspan_free_aligned_sized(void* block, size_t alignment, size_t size) RTSPAN_NOEXCEPT;
 

@@ -25,11 +25,12 @@ void* realloc(void* block, size_t size) {
         deallocate(block);
         return nullptr;
     }
-    size_t usable = usable_bytes(block);
+    size_t usable = usable_bytes(block, "realloc");
     if (resize_in_place(block, usable, size)) return block;
     int before = errno;
     void* next = allocate(size);
     if (next == nullptr && size <= usable) {
+        the_shrinks_in_vain.store(true, relaxed);
         errno = before;  // smaller is never a failure
         return block;
     }

@@ -21,7 +21,9 @@ int rtspan_posix_memalign(void** block, size_t alignment, size_t size) noexcept 
 void* rtspan_valloc(size_t size) noexcept { return calls::valloc(size); }
 void* rtspan_pvalloc(size_t size) noexcept { return calls::pvalloc(size); }
 size_t rtspan_malloc_usable_size(void* block) noexcept { return usable_bytes(block); }
-void rtspan_free_sized(void* block, size_t) noexcept { deallocate(block); }
-void rtspan_free_aligned_sized(void* block, size_t, size_t) noexcept { deallocate(block); }
+void rtspan_free_sized(void* block, size_t size) noexcept { deallocate_sized(block, size, "free_sized"); }
+void rtspan_free_aligned_sized(void* block, size_t alignment, size_t size) noexcept {
+    deallocate_sized(block, alignment, size, "free_aligned_sized");
+}
 int rtspan_malloc_trim(size_t keep) noexcept { return calls::malloc_trim(keep); }
 }

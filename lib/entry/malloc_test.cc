@@ -135,6 +135,38 @@ TEST(FreeSized, FreesAsFreeDoes) {
         kArena);
 }
 
+TEST(FreeSized, TakesTheSizeThatReallocWasAskedFor) {
+    in_fresh_process(
+        [] {
+            for (size_t from : kSizes) {
+                for (size_t to : kSizes) {
+                    if (to == 0) continue;
+                    void* block = rtspan_realloc(rtspan_malloc(from), to);
+                    ASSERT_NE(block, nullptr);
+                    rtspan_free_sized(block, to);
+                    block = rtspan_realloc(rtspan_aligned_alloc(2 * kMiB, from), to);
+                    ASSERT_NE(block, nullptr);
+                    rtspan_free_sized(block, to);
+                }
+            }
+            EXPECT_EQ(rtspan_mallinfo2().uordblks, 0u);
+        },
+        kArena);
+}
+
+// Where there was no memory for the smaller block, the larger one is what has the smaller size.
+TEST(FreeSized, TakesTheSizeThatReallocWasAskedForInVain) {
+    in_fresh_process(
+        [] {
+            void* block = nullptr;
+            while (void* next = rtspan_malloc(kMiB)) block = next;
+            ASSERT_EQ(rtspan_malloc(100), nullptr) << "is what follows in vain?";
+            ASSERT_EQ(rtspan_realloc(block, 100), block);
+            rtspan_free_sized(block, 100);
+        },
+        "16M");
+}
+
 TEST(Calloc, ZeroesWhatWasUsedBefore) {
     in_fresh_process(
         [] {
@@ -426,7 +458,7 @@ TEST(Misuse, EndsTheProgramWithAMessage) {
         char* large = static_cast<char*>(rtspan_malloc(3 * kMiB));
         EXPECT_DEATH(rtspan_free(hidden(large + 1)), "^rtspan: free: not the start of a large object: 0x");
         EXPECT_DEATH(EXPECT_EQ(rtspan_realloc(hidden(&variable), 5), nullptr),
-                     "^rtspan: malloc_usable_size: not a block of rtspan's: 0x");
+                     "^rtspan: realloc: not a block of rtspan's: 0x");
         rtspan_free(large);
         EXPECT_DEATH(rtspan_free(hidden(large)), "^rtspan: free: not allocated, or already free: 0x");
     });

@@ -49,6 +49,8 @@ using namespace rtspan;
     return __builtin_expect(block != nullptr, 1) ? block : new_slow(size, alignment);
 }
 
+constexpr const char* kDelete = "operator delete";
+
 }  // namespace
 
 using Align = std::align_val_t;
@@ -67,11 +69,15 @@ EXPORT void operator delete(void* p) noexcept { deallocate(p); }
 EXPORT void operator delete[](void* p) noexcept { deallocate(p); }
 EXPORT void operator delete(void* p, NoThrow) noexcept { deallocate(p); }
 EXPORT void operator delete[](void* p, NoThrow) noexcept { deallocate(p); }
-EXPORT void operator delete(void* p, size_t) noexcept { deallocate(p); }
-EXPORT void operator delete[](void* p, size_t) noexcept { deallocate(p); }
+EXPORT void operator delete(void* p, size_t n) noexcept { deallocate_sized(p, n, kDelete); }
+EXPORT void operator delete[](void* p, size_t n) noexcept { deallocate_sized(p, n, kDelete); }
 EXPORT void operator delete(void* p, Align) noexcept { deallocate(p); }
 EXPORT void operator delete[](void* p, Align) noexcept { deallocate(p); }
 EXPORT void operator delete(void* p, Align, NoThrow) noexcept { deallocate(p); }
 EXPORT void operator delete[](void* p, Align, NoThrow) noexcept { deallocate(p); }
-EXPORT void operator delete(void* p, size_t, Align) noexcept { deallocate(p); }
-EXPORT void operator delete[](void* p, size_t, Align) noexcept { deallocate(p); }
+EXPORT void operator delete(void* p, size_t n, Align a) noexcept {
+    deallocate_sized(p, static_cast<size_t>(a), n, kDelete);
+}
+EXPORT void operator delete[](void* p, size_t n, Align a) noexcept {
+    deallocate_sized(p, static_cast<size_t>(a), n, kDelete);
+}

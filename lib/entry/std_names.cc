@@ -26,8 +26,10 @@ EXPORT int posix_memalign(void** block, size_t alignment, size_t size) noexcept 
 EXPORT void* valloc(size_t size) noexcept { return calls::valloc(size); }
 EXPORT void* pvalloc(size_t size) noexcept { return calls::pvalloc(size); }
 EXPORT size_t malloc_usable_size(void* block) noexcept { return usable_bytes(block); }
-EXPORT void free_sized(void* block, size_t) noexcept { deallocate(block); }
-EXPORT void free_aligned_sized(void* block, size_t, size_t) noexcept { deallocate(block); }
+EXPORT void free_sized(void* block, size_t size) noexcept { deallocate_sized(block, size, "free_sized"); }
+EXPORT void free_aligned_sized(void* block, size_t alignment, size_t size) noexcept {
+    deallocate_sized(block, alignment, size, "free_aligned_sized");
+}
 EXPORT int malloc_trim(size_t keep) noexcept { return calls::malloc_trim(keep); }
 EXPORT struct mallinfo2 mallinfo2() noexcept { return rtspan_mallinfo2(); }
 EXPORT void malloc_stats() noexcept { rtspan_malloc_stats(); }

@@ -75,6 +75,16 @@ void* allocate_mapped(size_t size, size_t alignment) {
 
 }  // namespace
 
+#if RTSPAN_HAS_RSEQ
+void* allocate_untouched_slow(unsigned size_class) {
+    // acquire [LB1]: before rseq_cs; pairs with release [LB1] in start_fast_path
+    Lab* lab = the_thread.fast.load(acquire);
+    if (lab == &the_empty_lab) return allocate_slow(size_class);
+    void* block = rseq_pop_untouched(the_thread.rseq_cs.load(relaxed), &lab->hot[size_class]);
+    return __builtin_expect(block != nullptr, 1) ? block : allocate_slow(size_class);
+}
+#endif
+
 void* allocate_slow(unsigned size_class) {
     CallCount call(the_thread.calls);
     Lab* lab = lab_of_thread();
@@ -131,14 +141,8 @@ void* allocate_large_slow(size_t size) { return allocate_large_slow(size, 16, fa
 
 void* allocate_aligned(size_t alignment, size_t size) {
     if (alignment <= 16) return allocate(size);
-    if (alignment <= kMaxSmall && size <= kMaxSmall) {
-        // A class whose size is a multiple of the alignment is aligned so, and the class of such a size is one.
-        size_t rounded = (size + alignment - 1) & ~(alignment - 1);
-        unsigned size_class = size_class_of(rounded == 0 ? alignment : rounded);
-        RTSPAN_ASSERT(geometry(size_class).block_size % alignment == 0);
-        return allocate_class(size_class);
-    }
-    return allocate_large_slow(size, alignment, false);
+    unsigned size_class = class_for(alignment, size);
+    return size_class != kSizeClasses ? allocate_class(size_class) : allocate_large_slow(size, alignment, false);
 }
 
 }  // namespace rtspan

@@ -1,8 +1,10 @@
 // Malloc: from the size to a block.
 //
 // Fast path: size to class, then one restartable sequence that pops from the hot span (span/local_list_x86_64.h). It
-// ends here or tail-calls the slow path, which does everything else with CASes on the LAB's fields:
-//   1. pop by CAS: the sequence may have failed for no reason
+// ends here or tail-calls a second sequence, for a list whose blocks are all untouched yet. That ends here or
+// tail-calls the slow path, which does everything else with CASes on the LAB's fields:
+//   1. pop by CAS: the sequences may have failed for no reason; or the block was written to since it was freed, and
+//      this ends the program
 //   2. finish a pending take, or take the hot span's remote list if it has more than T blocks        hot -> hot
 //   3. after a fork, first come over (fork.h); a piece of repair, if one is due (repair.h); another span: out of the
 //      reusable set, else an orphan, else from the span-pool; installed in the slot by CAS; the one that was there
@@ -27,6 +29,8 @@ namespace rtspan {
 // The fast paths are inlined wherever they are used: a sequence's descriptor must not outlive a function of which the
 // linker keeps one copy only.
 
+// Where the first sequence has failed.
+[[gnu::noinline]] void* allocate_untouched_slow(unsigned size_class);
 // Null with errno = ENOMEM where memory is exhausted.
 [[gnu::noinline, gnu::cold]] void* allocate_slow(unsigned size_class);
 // Any size over kMaxSmall. `clear` zeroes the block, what is not zero already. Null with errno = ENOMEM.
@@ -41,8 +45,10 @@ void* allocate_aligned(size_t alignment, size_t size);
     Lab* lab = the_thread.fast.load(acquire);
     void* block = rseq_pop(the_thread.rseq_cs.load(relaxed), &lab->hot[size_class]);
     if (__builtin_expect(block != nullptr, 1)) return block;
-#endif
+    return allocate_untouched_slow(size_class);
+#else
     return allocate_slow(size_class);
+#endif
 }
 
 [[gnu::always_inline]] inline void* allocate(size_t size) {

@@ -4,9 +4,9 @@
 #include "lab/attach.h"
 #include "lab/registry.h"
 #include "lab/transitions.h"
-#include "os/fatal.h"
 #include "os/system_call.h"
 #include "pool/large_run.h"
+#include "span/misuse.h"
 
 namespace rtspan {
 namespace {
@@ -25,14 +25,30 @@ void push_as_owner(Span* span, void* block, OwnerId me) {
     if (span->limit().is_reached_by(left)) evaluate_as_owner(span, me);
 }
 
-// Fatal unless `block` may be a live block of a span in use.
-void check_block(Span* span, Anchor seen, void* block) {
-    if (!seen.has_blocks()) os::fatal("free: not allocated, or already free", block);
-    const Geometry& g = geometry(span->size_class());
-    uint32_t first = first_block_offset(g.group, span->index());
-    uint32_t offset = Span::offset_of(block);
-    if (offset < first || !is_block_offset(g, offset - first)) os::fatal("free: not the start of a block", block);
+uintptr_t address_of(const void* block) { return reinterpret_cast<uintptr_t>(block); }
+
+bool is_in_arena(const void* block) { return address_of(block) - the_arena.base() < the_arena.extent(); }
+
+// Of a span that is not in use.
+[[noreturn, gnu::cold]] void end_by_unused(const char* call, uintptr_t address, Span* span) {
+    if (Span* start = large_object_around(address); start != nullptr) {
+        end_by_misuse(call, "not the start of a large object", address, start);
+    }
+    end_by_misuse(call, "not allocated, or already free", address, span);
 }
+
+// Ends the program unless `block` may be a live block of a span in use.
+void check_block(const char* call, Span* span, Anchor seen, void* block) {
+    uintptr_t address = address_of(block);
+    if (!seen.has_blocks()) end_by_unused(call, address, span);
+    if (!span->checks().begins_block(address)) end_by_misuse(call, "not the start of a block in use", address, span);
+    if (span->checks().is_marked(address) && span->is_in_a_list(address)) {
+        end_by_misuse(call, "already free", address, span);
+    }
+}
+
+// Bytes of a large or huge object whose size was asked for as `size`.
+size_t whole_pages(size_t size) { return (size + os::kPageSize - 1) & ~(os::kPageSize - 1); }
 
 }  // namespace
 
@@ -40,7 +56,8 @@ void deallocate_limit_slow(Span* span, void* block, LocalWord left) {
     CallCount call(the_thread.calls);
     OwnerId me = the_thread.fast.load(relaxed)->id.load(relaxed);
 #if RTSPAN_HAS_RSEQ
-    if (left.raw() == kAborted) return push_as_owner(span, block, me);
+    if (left.raw() == kSuspected) check_block("free", span, span->anchor(), block);
+    if (left.raw() == kSuspected || left.raw() == kAborted) return push_as_owner(span, block, me);
 #endif
     static_cast<void>(left), static_cast<void>(block);
     evaluate_as_owner(span, me);
@@ -50,7 +67,7 @@ void deallocate_remote_slow(Span* span, void* block) {
     CallCount call(the_thread.calls);
     Anchor seen = span->anchor();
     if (seen.is(SpanState::large)) return free_large(span, block);
-    check_block(span, seen, block);
+    check_block("free", span, seen, block);
     OwnerId owner = span->owner();
     // Not before the slots are cleared: one of them may still show the orphan that this would adopt.
     if (Lab* lab = ready_lab(); lab != nullptr) {
@@ -66,24 +83,56 @@ void deallocate_remote_slow(Span* span, void* block) {
 
 void deallocate_foreign_slow(void* block) {
     if (block == nullptr) return;
-    size_t bytes = the_mapped.remove(reinterpret_cast<uintptr_t>(block));
-    if (bytes == 0) os::fatal("free: not a block of rtspan's", block);
+    size_t bytes = the_mapped.remove(address_of(block));
+    if (bytes == 0) end_by_misuse("free", "not a block of rtspan's", address_of(block), nullptr);
     os::unmap(block, bytes);
 }
 
-size_t usable_bytes(void* block) {
+size_t usable_bytes(void* block, const char* call) {
     if (block == nullptr) return 0;
-    uintptr_t address = reinterpret_cast<uintptr_t>(block);
-    if (address - the_arena.base() >= the_arena.extent()) {
-        size_t bytes = the_mapped.find(address);
-        if (bytes == 0) os::fatal("malloc_usable_size: not a block of rtspan's", block);
+    if (!is_in_arena(block)) {
+        size_t bytes = the_mapped.find(address_of(block));
+        if (bytes == 0) end_by_misuse(call, "not a block of rtspan's", address_of(block), nullptr);
         return bytes;
     }
-    Span* span = Span::containing(address);
+    Span* span = Span::containing(address_of(block));
     Anchor seen = span->anchor();
-    if (seen.is(SpanState::large)) return large_usable_bytes(span);
-    check_block(span, seen, block);
-    return geometry(span->size_class()).block_size;
+    if (seen.is(SpanState::large)) {
+        if (address_of(block) != span->memory()) {
+            end_by_misuse(call, "not the start of a large object", address_of(block), span);
+        }
+        return large_usable_bytes(span);
+    }
+    check_block(call, span, seen, block);
+    return span->checks().block_size();
+}
+
+namespace {
+
+// As deallocate_sized_slow, for a live block.
+void check_size(void* block, size_t alignment, size_t size, const char* call) {
+    size_t usable = usable_bytes(block, call);
+    Span* span = is_in_arena(block) ? Span::containing(address_of(block)) : nullptr;
+    bool is_power_of_two = alignment != 0 && (alignment & (alignment - 1)) == 0;
+    if (!is_power_of_two || (address_of(block) & (alignment - 1)) != 0) {
+        end_by_misuse(call, "wrong alignment", address_of(block), span);
+    }
+    unsigned size_class = class_for(alignment, size);
+    // Small ones come in the size of their class, others in whole pages; and what realloc leaves where it is
+    // (entry/calls.cc).
+    bool in_class = size_class != kSizeClasses && usable <= kMaxSmall && size_class_of(usable) == size_class;
+    bool in_pages = size_class == kSizeClasses && usable == whole_pages(size == 0 ? 1 : size);
+    bool in_place = span == nullptr && size > kMaxSmall && size <= usable && size > usable / 2;
+    bool in_vain = size <= usable && the_shrinks_in_vain.load(relaxed);
+    if (!in_class && !in_pages && !in_place && !in_vain) end_by_misuse(call, "wrong size", address_of(block), span);
+}
+
+}  // namespace
+
+void deallocate_sized_slow(void* block, size_t alignment, size_t size, const char* call) {
+    if (block == nullptr) return;
+    check_size(block, alignment, size, call);
+    deallocate(block);
 }
 
 }  // namespace rtspan

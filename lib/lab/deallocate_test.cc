@@ -8,6 +8,7 @@
 #include <atomic>
 #include <numeric>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "lab/allocate.h"
@@ -328,29 +329,48 @@ TEST(UsableBytes, AreTheClassesOrPages) {
     });
 }
 
+// Each way to free: the owner's fast path, the same call where it does not know the owner, another thread; and the
+// calls that look at a block without freeing it.
 class Misuse : public testing::Test {
   protected:
-    // Frees as somebody who does not own the span: that is always checked.
     static void free_remotely(void* block) { deallocate_remote_slow(span_of(block), block); }
+
+    static void expect_end(void* block, const std::string& what) {
+        EXPECT_DEATH(deallocate(block), "^rtspan: free: " + what);
+        EXPECT_DEATH(free_remotely(block), "^rtspan: free: " + what);
+        EXPECT_DEATH({ Worker().run([&] { deallocate(block); }); }, "^rtspan: free: " + what);
+        EXPECT_DEATH(usable_bytes(block), "^rtspan: malloc_usable_size: " + what);
+        EXPECT_DEATH(usable_bytes(block, "realloc"), "^rtspan: realloc: " + what);
+        // Under the name of free where the size is right.
+        EXPECT_DEATH(deallocate_sized(block, 1, "free_sized"), "^rtspan: free(_sized)?: " + what);
+    }
+    // The rest of a line about a block of this class.
+    static std::string line_end(const char* state, unsigned size_class) {
+        return ": 0x[0-9a-f]+, span [0-9]+ is " + std::string(state) + ", size class " + std::to_string(size_class) +
+               " \\(" + std::to_string(geometry(size_class).block_size) + " bytes\\)\n";
+    }
 };
 
 TEST_F(Misuse, ForeignPointers) {
     in_fresh_process([] {
         int variable = 0;
-        EXPECT_DEATH(deallocate(&variable), "rtspan: free: not a block of rtspan's: 0x");
+        EXPECT_DEATH(deallocate(&variable), "^rtspan: free: not a block of rtspan's: 0x[0-9a-f]+\n");
         void* block = allocate(100);
-        EXPECT_DEATH(deallocate(&variable), "rtspan: free: not a block of rtspan's: 0x");
-        EXPECT_DEATH(usable_bytes(&variable), "rtspan: malloc_usable_size: not a block of rtspan's: 0x");
+        EXPECT_DEATH(deallocate(&variable), "^rtspan: free: not a block of rtspan's: 0x[0-9a-f]+\n");
+        EXPECT_DEATH(usable_bytes(&variable), "^rtspan: malloc_usable_size: not a block of rtspan's: 0x");
+        EXPECT_DEATH(deallocate_sized(&variable, 4, "free_sized"), "^rtspan: free_sized: not a block of rtspan's: 0x");
         deallocate(block);
     });
 }
 
 TEST_F(Misuse, WhatWasNeverHandedOut) {
     in_fresh_process([] {
-        ASSERT_NE(allocate(100), nullptr);
+        char* block = static_cast<char*>(allocate(100));
+        expect_end(block + 112, "not the start of a block in use" + line_end("hot", size_class_of(100)));
         void* never = reinterpret_cast<void*>(the_arena.address_of(static_cast<uint32_t>(the_arena.frontier())));
-        EXPECT_DEATH(deallocate(never), "rtspan: free: not allocated, or already free: 0x");
-        EXPECT_DEATH(usable_bytes(never), "rtspan: free: not allocated, or already free: 0x");
+        expect_end(never, "not allocated, or already free: 0x[0-9a-f]+, span [0-9]+ is unused\n");
+        void* table = reinterpret_cast<void*>(the_arena.base());
+        expect_end(table, "not allocated, or already free: 0x[0-9a-f]+, span 0 is unused\n");
     });
 }
 
@@ -358,16 +378,19 @@ TEST_F(Misuse, InteriorPointers) {
     in_fresh_process([] {
         for (size_t size : {size_t{16}, size_t{100}, size_t{5000}, kMaxSmall}) {
             char* block = static_cast<char*>(allocate(size));
-            for (char* wrong : {block + 1, block + 8, block + size / 2 + 4}) {
-                EXPECT_DEATH(free_remotely(wrong), "rtspan: free: not the start of a block: 0x") << size;
+            for (size_t offset : {size_t{1}, size_t{8}, size / 2 / 16 * 16}) {
+                if (offset == 0) continue;
+                expect_end(block + offset, "not the start of a block in use" + line_end("hot", size_class_of(size)));
             }
-            EXPECT_DEATH(usable_bytes(block + 1), "rtspan: free: not the start of a block: 0x") << size;
         }
         char* large = static_cast<char*>(allocate(size_t{5} << 20));
-        EXPECT_DEATH(deallocate(large + 16), "rtspan: free: not the start of a large object: 0x");
-        EXPECT_DEATH(deallocate(large + (2 << 20)), "rtspan: free: not allocated, or already free: 0x");
+        for (size_t offset : {size_t{16}, size_t{4096}, size_t{2} << 20, size_t{5} << 20 | 4096}) {
+            bool inside = offset < size_t{5} << 20;
+            expect_end(large + offset, inside ? "not the start of a large object: 0x[0-9a-f]+, span [0-9]+ is large\n"
+                                              : "not allocated, or already free: 0x");
+        }
         char* huge = static_cast<char*>(allocate(size_t{100} << 20));
-        EXPECT_DEATH(deallocate(huge + 4096), "rtspan: free: not a block of rtspan's: 0x");
+        EXPECT_DEATH(deallocate(huge + 4096), "^rtspan: free: not a block of rtspan's: 0x");
     });
 }
 
@@ -377,49 +400,145 @@ TEST_F(Misuse, BeforeASpansFirstBlock) {
         char* block = static_cast<char*>(allocate_class(0));
         while (Span::offset_of(block) / kColourStep == 0) block = static_cast<char*>(allocate_class(0));
         char* begin = reinterpret_cast<char*>(span_of(block)->memory());
-        EXPECT_DEATH(free_remotely(begin), "rtspan: free: not the start of a block: 0x");
-        EXPECT_DEATH(free_remotely(begin + kVirtualSpanSize - 16), "rtspan: free: not the start of a block: 0x");
+        expect_end(begin, "not the start of a block in use: 0x");
+        expect_end(begin + kVirtualSpanSize - 16, "not the start of a block in use: 0x");
     });
 }
 
-TEST_F(Misuse, DoubleFrees) {
+TEST_F(Misuse, DoubleFreesOfWhatIsGone) {
     in_fresh_process([] {
         void* large = allocate(size_t{3} << 20);
         deallocate(large);
-        EXPECT_DEATH(deallocate(large), "rtspan: free: not allocated, or already free: 0x");
+        expect_end(large, "not allocated, or already free: 0x[0-9a-f]+, span [0-9]+ is free\n");
         void* huge = allocate(size_t{100} << 20);
         deallocate(huge);
-        EXPECT_DEATH(deallocate(huge), "rtspan: free: not a block of rtspan's: 0x");
+        EXPECT_DEATH(deallocate(huge), "^rtspan: free: not a block of rtspan's: 0x");
         Left left = leave_span(kTwo);
         deallocate(left.blocks[0]);
         deallocate(left.blocks[1]);
         ASSERT_EQ(left.span->anchor().state(), SpanState::free);
-        EXPECT_DEATH(deallocate(left.blocks[0]), "rtspan: free: not allocated, or already free: 0x");
-        EXPECT_DEATH(free_remotely(left.blocks[1]), "rtspan: free: not allocated, or already free: 0x");
+        for (void* block : left.blocks) {
+            expect_end(block, "not allocated, or already free: 0x[0-9a-f]+, span [0-9]+ is free\n");
+        }
     });
 }
 
-TEST_F(Misuse, RemoteDoubleFreeOfAHotSpansOnlyBlock) {
+// In whichever list and state, first or last.
+TEST_F(Misuse, DoubleFreesInASpanInUse) {
     in_fresh_process([] {
-        void* block = allocate(kMaxSmall);
-        Worker().run([&] { deallocate(block); });
-        EXPECT_DEATH({ Worker().run([&] { deallocate(block); }); }, "rtspan: free: block is already free: 0x");
+        for (bool remotely : {false, true}) {
+            constexpr unsigned c = 20;
+            std::vector<void*> hot;
+            for (int i = 0; i < 3; i++) hot.push_back(allocate_class(c));
+            Left left = leave_span(c);
+            auto free_one = [&](void* block) {
+                if (remotely) Worker().run([&] { deallocate(block); });
+                if (!remotely) deallocate(block);
+            };
+            for (int i = 0; i < 3; i++) free_one(left.blocks[i]);
+            const char* state = remotely ? "reusable" : "floating";
+            for (int i : {0, 2}) expect_end(left.blocks[i], "already free" + line_end(state, c));
+            void* block = allocate_class(c);
+            free_one(block);
+            expect_end(block, "already free" + line_end("hot", c));
+        }
     });
 }
 
-// More free blocks than there are: noticed when the span leaves hot.
-TEST_F(Misuse, RemoteDoubleFreeThatTheOwnersExitNotices) {
+TEST_F(Misuse, DoubleFreesInAnOrphan) {
     in_fresh_process([] {
-        EXPECT_DEATH(
-            {
-                Worker owner;
-                Worker other;
-                void* block = nullptr;
-                owner.run([&] { block = allocate_class(kTwo); });
-                other.run([&] { deallocate(block), deallocate(block); });
-                owner.end();
-            },
-            "rtspan: free: a block of this span was freed twice: 0x");
+        std::vector<void*> blocks;
+        Worker owner;
+        owner.run([&] {
+            for (int i = 0; i < 4; i++) blocks.push_back(allocate(300));
+            deallocate(blocks[0]);
+        });
+        owner.end();
+        expect_end(blocks[0], "already free: 0x[0-9a-f]+, span [0-9]+ is (floating|reusable), size class ");
+        deallocate(blocks[1]);
+        expect_end(blocks[1], "already free: 0x[0-9a-f]+, span [0-9]+ is (floating|reusable), size class ");
+    });
+}
+
+// User data that look like a free block's first bytes do not stop its free, in either list's owner's eyes.
+TEST_F(Misuse, DataLikeAMarkAreNone) {
+    in_fresh_process([] {
+        Worker other;
+        for (int way = 0; way < 3; way++) {
+            uint64_t* block = static_cast<uint64_t*>(allocate(40));
+            uint64_t* model = static_cast<uint64_t*>(allocate(40));
+            deallocate(model);
+            *block = *model;
+            ASSERT_TRUE(span_of(block)->checks().is_marked(reinterpret_cast<uintptr_t>(block)));
+            EXPECT_EQ(usable_bytes(block), 48u);
+            if (way == 0) deallocate(block);
+            if (way == 1) free_remotely(block);
+            if (way == 2) other.run([&] { deallocate(block); });
+        }
+        EXPECT_EQ(take_census().live_blocks, 0u);
+        EXPECT_EQ(take_census().invalid, 0u);
+    });
+}
+
+TEST_F(Misuse, WritesIntoFreeBlocks) {
+    in_fresh_process([] {
+        for (bool remotely : {false, true}) {
+            for (unsigned byte = 0; byte < 8; byte++) {
+                constexpr size_t kSize = kMaxSmall;  // one block in a span: the next one is this
+                char* block = static_cast<char*>(allocate(kSize));
+                if (remotely) Worker().run([&] { deallocate(block); });
+                if (!remotely) deallocate(block);
+                block[byte] ^= 0x10;
+                EXPECT_DEATH(allocate(kSize),
+                             "^rtspan: malloc: a free block was written to" + line_end("hot", size_class_of(kSize)));
+                block[byte] ^= 0x10;
+                ASSERT_EQ(allocate(kSize), block);
+                deallocate(block);
+            }
+        }
+    });
+}
+
+TEST_F(Misuse, WrongSizes) {
+    in_fresh_process([] {
+        for (size_t size : {size_t{1}, size_t{64}, size_t{65}, size_t{1024}, size_t{5000}, kMaxSmall, size_t{3} << 20,
+                            size_t{100} << 20}) {
+            void* block = allocate(size);
+            size_t usable = usable_bytes(block);
+            std::vector<size_t> wrong = {usable + 1, 2 * usable, SIZE_MAX, PTRDIFF_MAX};
+            if (usable > 16 && size < size_t{50} << 20) wrong.insert(wrong.end(), {0, usable / 2});
+            for (size_t other : wrong) {
+                EXPECT_DEATH(deallocate_sized(block, other, "free_sized"), "^rtspan: free_sized: wrong size: 0x")
+                    << other;
+                EXPECT_DEATH({ Worker().run([&] { deallocate_sized(block, other, "free_sized"); }); },
+                             "^rtspan: free_sized: wrong size: 0x");
+                EXPECT_DEATH(deallocate_sized(block, 16, other, "free_aligned_sized"),
+                             "^rtspan: free_aligned_sized: wrong size: 0x");
+            }
+            for (size_t alignment : {size_t{0}, size_t{3}, size_t{1} << 40}) {
+                EXPECT_DEATH(deallocate_sized(block, alignment, size, "free_aligned_sized"),
+                             "^rtspan: free_aligned_sized: wrong alignment: 0x");
+            }
+            deallocate_sized(block, size, "free_sized");
+        }
+        EXPECT_EQ(take_census().live_blocks, 0u);
+    });
+}
+
+TEST_F(Misuse, RightSizesOfEveryAlignment) {
+    in_fresh_process([] {
+        for (size_t alignment = 1; alignment <= size_t{8} << 20; alignment *= 2) {
+            for (size_t size : {0, 1, 15, 16, 17, 100, 1000, 4096, 5000, 36864, 70000, 1 << 20, 3 << 20, 70 << 20}) {
+                void* block = allocate_aligned(alignment, size);
+                ASSERT_NE(block, nullptr);
+                deallocate_sized(block, alignment, size, "free_aligned_sized");
+            }
+        }
+        for (size_t size = 0; size < 20000; size++) deallocate_sized(allocate(size), size, "free_sized");
+        deallocate_sized(nullptr, 5, "free_sized");
+        deallocate_sized(nullptr, 16, 5, "free_aligned_sized");
+        EXPECT_EQ(take_census().live_blocks, 0u);
+        EXPECT_EQ(take_census().large, 0u);
     });
 }
 

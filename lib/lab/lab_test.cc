@@ -70,7 +70,7 @@ TEST(Lab, DummySpanHasNoBlock) {
     EXPECT_EQ(the_dummy_span.local().count(), 0u);
     Lab lab{OwnerId(7, 3)};
     for (HotSlot& slot : lab.hot) EXPECT_EQ(cas_pop(slot), nullptr);
-    EXPECT_EQ(the_dummy_span.local().raw(), 0u);
+    EXPECT_EQ(the_dummy_span.local().raw(), LocalWord().raw());
 }
 
 // No span is ever the empty LAB's: neither a free one's owner nor a LAB of the registry has its id.

@@ -147,7 +147,7 @@ TEST_F(Remains, ATakeThatWasNotInstalled) {
         Anchor seen = span->anchor();
         // By hand, what refill does before its CAS on the local word.
         bool parity = span->local().parity();
-        Atomic<TakeRecord>& record = *reinterpret_cast<Atomic<TakeRecord>*>(reinterpret_cast<char*>(span) + 40);
+        Atomic<TakeRecord>& record = *reinterpret_cast<Atomic<TakeRecord>*>(reinterpret_cast<char*>(span) + 112);
         record.store(TakeRecord(seen, parity), release);
         ASSERT_TRUE(span->try_transition(seen, seen.taken()));
         cas_push(span, live[2]);

@@ -2,8 +2,8 @@
 
 #include "arena/metadata.h"
 #include "lab/registry.h"
-#include "os/fatal.h"
 #include "pool/span_pool.h"
+#include "span/misuse.h"
 #include "sync/seeded_bug.h"
 
 namespace rtspan {
@@ -59,7 +59,8 @@ void evaluate(Span* span) {
         }
         if (sum > g.capacity) {
             Anchor again = span->anchor();
-            if (again.raw() == seen.raw()) os::fatal("free: a block of this span was freed twice", span);
+            if (again.raw() == seen.raw())
+                end_by_misuse("free", "a block in this span was freed twice", span->memory(), span);
             seen = again;
             continue;
         }

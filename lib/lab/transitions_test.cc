@@ -135,7 +135,7 @@ TEST(Evaluate, EndsTheProgramWhereMoreBlocksAreFreeThanThereAre) {
         b.span->remote_push(block);
         b.span->remote_push(block);
         b.span->leave_hot(b.me());
-        EXPECT_DEATH(evaluate(b.span), "rtspan: free: a block of this span was freed twice: 0x");
+        EXPECT_DEATH(evaluate(b.span), "rtspan: free: a block in this span was freed twice: 0x");
     });
 }
 

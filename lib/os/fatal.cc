@@ -2,16 +2,18 @@
 
 #include <stdlib.h>
 
-#include "os/text.h"
-
 namespace rtspan::os {
 
-void fatal(const char* what, const void* where) {
-    Text<256> line;
-    line.add("rtspan: ").add(what);
-    if (where != nullptr) line.add(": ").add_hex(reinterpret_cast<uintptr_t>(where));
+void fatal(FatalLine& line) {
     line.add("\n").write();
     abort();
+}
+
+void fatal(const char* what, const void* where) {
+    FatalLine line;
+    line.add(what);
+    if (where != nullptr) line.add(": ").add_hex(reinterpret_cast<uintptr_t>(where));
+    fatal(line);
 }
 
 }  // namespace rtspan::os

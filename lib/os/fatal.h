@@ -2,8 +2,16 @@
 #ifndef RTSPAN_OS_FATAL_H
 #define RTSPAN_OS_FATAL_H
 
+#include "os/text.h"
+
 namespace rtspan::os {
 
+// "rtspan: " and what follows.
+struct FatalLine : Text<256> {
+    FatalLine() { add("rtspan: "); }
+};
+// Writes the line to stderr, then abort(). Async-signal-safe.
+[[noreturn, gnu::cold]] void fatal(FatalLine& line);
 // Writes "rtspan: WHAT: ADDRESS" to stderr from a fixed buffer, then abort(). Async-signal-safe.
 [[noreturn, gnu::cold]] void fatal(const char* what, const void* where);
 

@@ -1,7 +1,7 @@
 #include "pool/large_run.h"
 
-#include "os/fatal.h"
 #include "os/system_call.h"
+#include "span/misuse.h"
 
 namespace rtspan {
 namespace {
@@ -50,9 +50,10 @@ void free_large(Span* span, void* block) {
     Anchor seen = span->anchor();
     size_t bytes = span->run_bytes().load(relaxed);
     Span* head = Span::at(span->run_head().load(relaxed));
-    if (reinterpret_cast<uintptr_t>(block) != span->memory()) os::fatal("free: not the start of a large object", block);
+    uintptr_t address = reinterpret_cast<uintptr_t>(block);
+    if (address != span->memory()) end_by_misuse("free", "not the start of a large object", address, span);
     if (!seen.is(SpanState::large) || !span->try_transition(seen, seen.emptied(SpanState::free))) {
-        os::fatal("free: large object is already free", block);
+        end_by_misuse("free", "not allocated, or already free", address, span);
     }
     size_t end = span->memory() - head->memory() + bytes;
     if (head->dirty_bytes() < end) head->set_dirty_bytes(end);
@@ -60,6 +61,18 @@ void free_large(Span* span, void* block) {
 }
 
 size_t large_usable_bytes(Span* span) { return span->run_bytes().load(relaxed); }
+
+Span* large_object_around(uintptr_t address) {
+    constexpr uint32_t kMaxSpansBefore = uint32_t{1} << kMaxRunOrder;
+    uint32_t index = Span::containing(address)->index();
+    for (uint32_t before = 0; before < kMaxSpansBefore && before < index; before++) {
+        Span* span = Span::at(index - before);
+        Anchor seen = span->anchor();
+        if (seen.has_blocks()) return nullptr;
+        if (seen.is(SpanState::large)) return address - span->memory() < large_usable_bytes(span) ? span : nullptr;
+    }
+    return nullptr;
+}
 
 bool resize_large(Span* span, size_t bytes) {
     size_t rounded = round_up(bytes, os::kPageSize);

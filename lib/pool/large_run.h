@@ -28,6 +28,9 @@ LargeObject allocate_large(size_t bytes, size_t alignment, OwnerId me);
 // `span` contains `block`. Fatal unless the block is a live large object's start.
 void free_large(Span* span, void* block);
 size_t large_usable_bytes(Span* span);
+// The first span of the live large object that `address`, in the arena's extent, lies in; null where there is none. For
+// the end of the program: a look at up to 2^15 spans.
+Span* large_object_around(uintptr_t address);
 // Grows or shrinks in place; false where the run is too short.
 bool resize_large(Span* span, size_t bytes);
 

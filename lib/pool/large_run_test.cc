@@ -202,7 +202,7 @@ TEST(LargeRun, NoticesMisuse) {
         EXPECT_DEATH(free_large(span, block + 16), "rtspan: free: not the start of a large object: 0x");
         EXPECT_DEATH(free_large(span, block + 2 * kMiB), "rtspan: free: not the start of a large object: 0x");
         free_large(span, block);
-        EXPECT_DEATH(free_large(span, block), "rtspan: free: large object is already free: 0x");
+        EXPECT_DEATH(free_large(span, block), "rtspan: free: not allocated, or already free: 0x");
     });
 }
 

@@ -1,7 +1,9 @@
 // The owner's pop and push, in two ways that interoperate on one local word (local_word.h):
-//  - rseq_pop, rseq_push (local_list_x86_64.h): one restartable sequence each, no locked instruction. They may fail for
-//    no reason (a signal, a preemption); the caller then takes the other way.
+//  - rseq_pop, rseq_pop_untouched, rseq_push (local_list_x86_64.h): one restartable sequence each, no locked
+//    instruction. They may fail for no reason (a signal, a preemption); the caller then takes the other way.
 //  - cas_pop, cas_push: a versioned CAS. Everywhere, and always right.
+// A pop ends the program where the block was written to since it was freed (checks.h). Of the pushes rseq_push alone
+// looks whether the block is one in use; who calls cas_push has looked.
 // Both pop from a hot slot rather than from a span: whether the span is still the slot's belongs to the operation. The
 // sequence loads slot and word together; the CAS way loads the word, then looks at the slot again: if the span leaves
 // hot later, that advances the word's version and the CAS fails.
@@ -25,9 +27,7 @@ inline void* cas_pop(const Atomic<Span*>& slot) {
         LocalWord word = span->local();
         if (slot.load(relaxed) != span) continue;
         if (word.count() == 0) return nullptr;
-        // acq_rel [SP2]: pairs with seq_cst [SP2] in Span::local
-        if (!span->local_word().compare_exchange(word, word.popped(span->link_behind(word)), acq_rel)) continue;
-        return reinterpret_cast<void*>(span->block_at(word.head_offset()));
+        if (void* block = span->try_pop(word); block != nullptr) return block;
     }
 }
 
@@ -35,7 +35,7 @@ inline void* cas_pop(const Atomic<Span*>& slot) {
 inline LocalWord cas_push(Span* span, void* block) {
     LocalWord word = span->local();
     for (;;) {
-        Span::link_at(reinterpret_cast<uintptr_t>(block))->store(word.head(), relaxed);
+        span->checks().set_link(reinterpret_cast<uintptr_t>(block), word.head());
         LocalWord next = word.pushed(Span::offset_of(block));
         // acq_rel [SP2]: publishes link and contents; pairs with seq_cst [SP2] in Span::local
         if (span->local_word().compare_exchange(word, next, acq_rel)) return next;

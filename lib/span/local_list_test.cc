@@ -30,10 +30,13 @@ struct Rseq {
     static bool is_there() { return rseq_cs_of_thread() != nullptr; }
     void* pop(const Atomic<Span*>& slot) {
         if (void* block = rseq_pop(rseq_cs, &slot); block != nullptr) return block;
+        if (void* block = rseq_pop_untouched(rseq_cs, &slot); block != nullptr) return block;
         return cas_pop(slot);
     }
     void push(Span* span, void* block) {
-        if (rseq_push(rseq_cs, span, block).raw() == kAborted) cas_push(span, block);
+        LocalWord left = rseq_push(rseq_cs, span, block);
+        EXPECT_NE(left.raw(), kSuspected);
+        if (left.raw() == kAborted) cas_push(span, block);
     }
     uint64_t* rseq_cs = rseq_cs_of_thread();
 };
@@ -65,7 +68,7 @@ TYPED_TEST(LocalList, nothing_comes_from_an_empty_span) {
     this->slot.store(&dummy, release);
     TypeParam way;
     for (int i = 0; i < 100; i++) ASSERT_EQ(way.pop(this->slot), nullptr);
-    EXPECT_EQ(dummy.local().raw(), 0u);
+    EXPECT_EQ(dummy.local().raw(), LocalWord().raw());
 }
 
 TYPED_TEST(LocalList, a_fresh_span_gives_its_blocks_in_order_of_address) {
@@ -164,11 +167,21 @@ TEST_F(OwnedSpanTest, sequences_leave_the_words_that_the_transitions_say) {
         LocalWord word = span->local();
         if (random() % 100 < (i / 4000 % 2 == 0 ? 70u : 30u)) {
             uint32_t link = word.count() == 0 ? 0 : span->link_behind(word);
-            void* block = random() % 4 == 0 ? cas_pop(slot) : rseq_pop(rseq_cs, &slot);
+            bool untouched = word.is_bump();
+            void* block = nullptr;
+            if (random() % 4 == 0) {
+                block = cas_pop(slot);
+            } else {
+                void* by_the_wrong_one = untouched ? rseq_pop(rseq_cs, &slot) : rseq_pop_untouched(rseq_cs, &slot);
+                ASSERT_EQ(by_the_wrong_one, nullptr);
+                block = untouched ? rseq_pop_untouched(rseq_cs, &slot) : rseq_pop(rseq_cs, &slot);
+            }
             if (block == nullptr) {
                 ASSERT_EQ(span->local().raw(), word.raw());
                 continue;
             }
+            ASSERT_TRUE(span->checks().begins_block(reinterpret_cast<uintptr_t>(block)));
+            ASSERT_FALSE(span->checks().is_marked(reinterpret_cast<uintptr_t>(block)));
             ASSERT_EQ(reinterpret_cast<uintptr_t>(block), span->block_at(word.head_offset()));
             ASSERT_EQ(span->local().raw(), word.popped(link).raw());
             out.push_back(block);
@@ -183,6 +196,11 @@ TEST_F(OwnedSpanTest, sequences_leave_the_words_that_the_transitions_say) {
             ASSERT_EQ(left.raw(), word.pushed(Span::offset_of(block)).raw());
             ASSERT_EQ(span->local().raw(), left.raw());
             ASSERT_EQ(span->link_behind(left), word.head());
+            ASSERT_TRUE(span->checks().is_marked(reinterpret_cast<uintptr_t>(block)));
+            // Twice: not without suspicion, and nothing changes.
+            ASSERT_EQ(rseq_push(rseq_cs, span, block).raw(), kSuspected);
+            ASSERT_EQ(rseq_push(rseq_cs, span, static_cast<char*>(block) + 16).raw(), kSuspected);
+            ASSERT_EQ(span->local().raw(), left.raw());
             out.pop_back();
             pushes++;
         }

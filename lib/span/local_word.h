@@ -7,12 +7,14 @@
 // head     byte offset of the first free block in the virtual span. Blocks are aligned to 16, so bit 0 is free to
 //          be the *bump mark*: "from here to the span's end every block is free and was never touched" (snmalloc's
 //          bump-pointer free list): a fresh span needs no list building, its untouched pages stay so.
-// count    free blocks in the list, the untouched ones included; where it is 0, head says nothing.
+// count    free blocks in the list, the untouched ones included; where it is 0, head has the bump mark: one bit tells
+//          the fast path that there is no block to take a link from.
 // parity   turned by every install: who finishes an interrupted take learns from it whether the list is installed.
 // version  advanced by every push, install and fresh, and when the span leaves the hot state.
 //
-// A free block holds the next value of `head`, bump mark included, in its first 4 bytes: the *link*. The last block of
-// a list holds whatever head was when the list was empty: count ends a list, not a link.
+// A free block, but for the untouched ones, holds the next value of `head`, bump mark included, in its first 4 bytes:
+// the *link*, and behind it what tells that it is one (checks.h). The last block of a list holds whatever head was when
+// the list was empty, or the bump mark alone: count ends a list.
 //
 //   transition            by                        word
 //   pop                   owner, span hot; or who   head = link of head, or head + block size; count - 1
@@ -70,7 +72,7 @@ class LocalWord {
     }
 
   private:
-    uint64_t raw_ = 0;
+    uint64_t raw_ = kBump;
 };
 static_assert(sizeof(LocalWord) == 8);
 

@@ -31,7 +31,7 @@ struct Geometry {
     uint32_t capacity;   // blocks in a span, C
     uint32_t threshold;  // reusability threshold T: reusable once more than T blocks are free
     uint32_t group;
-    uint32_t reciprocal;  // floor(2^32 / block_size) + 1, for is_block_offset()
+    uint64_t multiplier;  // floor(2^64 / block_size) + 1: Checks::begins_block
 };
 
 namespace internal {
@@ -51,7 +51,7 @@ constexpr Geometry geometry_of(unsigned size_class) {
     while (size > kGroupMaxBlock[group]) group++;
     uint32_t capacity = static_cast<uint32_t>(kGroupBytes[group] / size);
     if (capacity > 2047) capacity = 2047;
-    return {size, capacity, capacity / 5, group, static_cast<uint32_t>((uint64_t{1} << 32) / size + 1)};
+    return {size, capacity, capacity / 5, group, UINT64_MAX / size + 1 + (UINT64_MAX % size == size - 1)};
 }
 
 struct Tables {
@@ -91,16 +91,18 @@ inline constexpr size_t kTabulated = 1024;
 // For size <= kMaxSmall.
 inline unsigned size_class_of(size_t size) { return size <= kTabulated ? tabulated_class(size) : computed_class(size); }
 
+// The class of blocks for `size` bytes, aligned to `alignment`, a power of two; kSizeClasses where those are large
+// objects. A class whose size is a multiple of the alignment is aligned so, and the class of such a size is one.
+inline unsigned class_for(size_t alignment, size_t size) {
+    if (alignment > kMaxSmall || size > kMaxSmall) return kSizeClasses;
+    if (alignment <= 16) return size_class_of(size);
+    size_t rounded = (size + alignment - 1) & ~(alignment - 1);
+    return size_class_of(rounded == 0 ? alignment : rounded);
+}
+
 // Offset of the first block in the virtual span `index`.
 inline constexpr uint32_t first_block_offset(uint32_t group, uint32_t index) {
     return index % internal::kGroupColours[group] * static_cast<uint32_t>(kColourStep);
-}
-
-// Whether `offset` bytes from the first block are a whole number of blocks, and within the span. One multiplication:
-// for offset < 2^21, offset * reciprocal >> 32 is the quotient, for it errs by less than offset / 2^32.
-inline constexpr bool is_block_offset(const Geometry& g, uint32_t offset) {
-    uint32_t block = static_cast<uint32_t>((uint64_t{offset} * g.reciprocal) >> 32);
-    return block < g.capacity && block * g.block_size == offset;
 }
 
 static_assert(internal::block_size_of(kSizeClasses - 1) == kMaxSmall);

@@ -101,19 +101,5 @@ TEST(SizeClass, colours_spread_the_first_blocks) {
     }
 }
 
-// Exhaustive: every class, every offset in a virtual span, against plain counting.
-TEST(SizeClass, is_block_offset_for_every_offset) {
-    for (unsigned c = 0; c < kSizeClasses; c++) {
-        const Geometry g = geometry(c);
-        uint32_t next = 0, blocks = 0, wrong = 0;
-        for (uint32_t offset = 0; offset < kVirtualSpanSize; offset++) {
-            bool expected = offset == next && blocks < g.capacity;
-            if (offset == next) next += g.block_size, blocks++;
-            wrong += is_block_offset(g, offset) != expected;
-        }
-        EXPECT_EQ(wrong, 0u) << "blocks of " << g.block_size;
-    }
-}
-
 }  // namespace
 }  // namespace rtspan

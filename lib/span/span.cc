@@ -1,6 +1,7 @@
 #include "span/span.h"
 
 #include "os/fatal.h"
+#include "span/misuse.h"
 #include "sync/seeded_bug.h"
 
 namespace rtspan {
@@ -8,23 +9,25 @@ namespace rtspan {
 void Span::open_hot(unsigned size_class, OwnerId owner) {
     const Geometry& g = geometry(size_class);
     Anchor next = anchor_.load(relaxed).emptied(SpanState::hot);
+    uint32_t first = first_block_offset(g.group, index());
     base_.store(memory(), relaxed);
-    block_size_.store(g.block_size, relaxed);
+    checks_.open(memory(), memory() + first, g, next.version());
     class_.store(size_class, relaxed);
     limit_.store(Limit(Limit::kNever, next.version()), relaxed);
     take_.store(TakeRecord(), relaxed);
-    local_.store(local_.load(relaxed).fresh(first_block_offset(g.group, index()), g.capacity), relaxed);
+    local_.store(local_.load(relaxed).fresh(first, g.capacity), relaxed);
     owner_.store(owner, relaxed);
     // release [SP1]: publishes owner and class to who sees the state; pairs with seq_cst [SP1] in anchor()
     anchor_.store(next, release);
 }
 
 Span::RemotePush Span::remote_push(void* block) {
+    uintptr_t address = reinterpret_cast<uintptr_t>(block);
     uint32_t offset = offset_of(block);
     uint32_t capacity = geometry(size_class()).capacity;
     Anchor seen = anchor();
     for (;;) {
-        if (!seen.has_blocks() || seen.count() >= capacity) os::fatal("free: block is already free", block);
+        if (!seen.has_blocks() || seen.count() >= capacity) end_by_misuse("free", "already free", address, this);
         Anchor next = seen.is(SpanState::hot) ? seen.pushed(offset) : seen.announced(offset);
         if (seen.is_cooling() && !seen.is_shared() && !is_seeded(SeededBug::announcement_keeps_limit)) {
             // A CAS from a limit that stood while the anchor did: an announcement that was stopped here must not, when
@@ -41,7 +44,9 @@ Span::RemotePush Span::remote_push(void* block) {
                 continue;
             }
         }
-        link_at(reinterpret_cast<uintptr_t>(block))->store(seen.head_offset(), relaxed);
+        // The bump mark ends a list, as local_word.h wants it of one that is to be installed.
+        uint32_t link = seen.count() == 0 ? LocalWord::kBump : seen.head_offset();
+        checks_.set_link(address, link);
         if (try_transition(seen, next)) {
             return {next, next.is(SpanState::reusable) && !seen.is(SpanState::reusable)};
         }
@@ -92,16 +97,15 @@ bool Span::finish_take(OwnerId me) {
     }
 }
 
+void Span::end_by_write(uintptr_t block) const { end_by_misuse("malloc", "a free block was written to", block, this); }
+
 void* Span::pop_for_install(OwnerId gone) {
     LocalWord word = local();
     // acquire [SP5]: pairs with acq_rel [SP5] in refill
     TakeRecord record = take_.load(acquire);
     bool to_install = record.is_pending() && record.parity() == word.parity() && record.is_followed_by(anchor());
     if (!to_install || owner() != gone || word.count() == 0) return nullptr;
-    uintptr_t block = block_at(word.head_offset());
-    // acq_rel [SP2]: pairs with seq_cst [SP2] in local()
-    bool won = local_.compare_exchange(word, word.popped(link_behind(word)), acq_rel);
-    return won ? reinterpret_cast<void*>(block) : nullptr;
+    return try_pop(word);
 }
 
 void Span::leave_hot(OwnerId me) {
@@ -153,13 +157,42 @@ void Span::refresh_limit(OwnerId me) {
     }
 }
 
+bool Span::is_in_a_list(uintptr_t block) const {
+    uint32_t wanted = static_cast<uint32_t>(block - base_.load(relaxed));
+    // From one marked block to the next: a link that is seen in one leads to a free block. A block that is not marked
+    // has left the list, or was written to.
+    auto finds = [&](uint32_t head, uint32_t count) {
+        for (; count != 0 && (head & LocalWord::kBump) == 0; count--) {
+            if (head == wanted) return true;
+            uintptr_t next = block_at(head & LocalWord::kHeadMask & ~uint32_t{15});
+            head = Checks::link_of(next);
+            if (!checks_.is_marked(next, head)) return false;
+        }
+        return false;
+    };
+    constexpr int kMaxLooks = 4;
+    for (int look = 0; look < kMaxLooks; look++) {
+        // acquire [SP5]: before the anchor, whose list it may be on its way into the local word; pairs with acq_rel
+        // [SP5] in refill
+        TakeRecord record = take_.load(acquire);
+        LocalWord word = local();
+        Anchor seen = anchor();
+        if (finds(word.head(), word.count()) || finds(seen.head_offset(), seen.count())) return true;
+        if (record.is_pending() && finds(record.head_offset(), record.count())) return true;
+        if (local().raw() == word.raw() && anchor().raw() == seen.raw()) return false;
+    }
+    return false;
+}
+
 bool Span::is_valid() const {
     Anchor anchor = anchor_.load(relaxed);
     if (!anchor.has_blocks()) return true;
     const Geometry& g = geometry(size_class());
-    uint32_t local = local_.load(relaxed).count();
+    LocalWord local = local_.load(relaxed);
     bool take_allowed = anchor.is(SpanState::hot) || !take_.load(relaxed).is_pending();
-    return take_allowed && local + anchor.count() <= g.capacity && block_size_.load(relaxed) == g.block_size;
+    bool end_is_marked = local.count() != 0 || local.is_bump();
+    return take_allowed && end_is_marked && local.count() + anchor.count() <= g.capacity &&
+           checks_.block_size() == g.block_size;
 }
 
 }  // namespace rtspan

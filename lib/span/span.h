@@ -1,7 +1,8 @@
 // A span's descriptor: 128 bytes in the span table, one cache line that only the owner writes (but for the limit's
-// announcement), one for everyone. The words in it have files of their own: local_word.h (owner's free list, limit),
-// anchor.h (state, remote free list, take record). This file holds the transitions of one span, each one CAS; what
-// follows from winning one (reusable set, span-pool) is in lab/.
+// announcement), one for everyone. Its parts have files of their own: in the owner's line local_word.h (owner's free
+// list, limit) and checks.h (what tells a block in use); in the other one anchor.h (state, remote free list, take
+// record). This file holds the transitions of one span, each one CAS; what follows from winning one (reusable set,
+// span-pool) is in lab/.
 //
 //   expected -> hot         who took the fresh span       open_hot: owner, class, local = bump over all C
 //   free     -> hot         who popped it from the pool   open_hot
@@ -64,6 +65,7 @@
 
 #include "arena/arena.h"
 #include "span/anchor.h"
+#include "span/checks.h"
 #include "span/local_word.h"
 #include "span/size_class.h"
 #include "sync/atomic.h"
@@ -152,6 +154,24 @@ class Span {
     // Owner, or any number of those who close its LAB once its life is over: finishes a pending take as far as the
     // local list allows; true where none is pending any more.
     bool finish_take(OwnerId me);
+    // For who may write the local word: one attempt at the first block of the list, not empty, that `word` speaks of.
+    // Null where the word has changed; ends the program where the block was written to since it was freed.
+    void* try_pop(LocalWord word) {
+        uintptr_t block = block_at(word.head_offset());
+        uint32_t link = link_behind(word);
+        if (!word.is_bump() && !checks_.is_marked(block, link)) {
+            if (local().raw() != word.raw()) return nullptr;
+            end_by_write(block);
+        }
+        // acq_rel [SP2]: pairs with seq_cst [SP2] in local()
+        if (!local_.compare_exchange(word, word.popped(link), acq_rel)) return nullptr;
+        if (word.is_bump()) {
+            checks_.raise_bound(block);
+        } else {
+            Checks::clear_mark(block);
+        }
+        return reinterpret_cast<void*>(block);
+    }
     // For those: a block off the local list of a hot span whose take is done but not installed; null where there is no
     // such take, or another one was faster. The word is read before all that it depends on, and only the installation,
     // which changes it, can end that state: the CAS fails if the owner's successor has the span.
@@ -164,18 +184,21 @@ class Span {
     // Owner only: sets the limit that state and count call for.
     void refresh_limit(OwnerId me);
 
-    // The blocks of the list, linked by 32-bit head values; see local_word.h.
-    static Atomic<uint32_t>* link_at(uintptr_t block) { return reinterpret_cast<Atomic<uint32_t>*>(block); }
+    // Whether a marked block is one of the lists' indeed: a walk of at most C blocks. True of a block in use only if
+    // user data imitate two free blocks. Where others change the lists meanwhile it may miss a free one.
+    bool is_in_a_list(uintptr_t block) const;
+
+    Checks& checks() { return checks_; }
+    const Checks& checks() const { return checks_; }
     uintptr_t block_at(uint32_t offset) const { return base_.load(relaxed) + offset; }
     // What the head becomes by popping the word's first block.
     uint32_t link_behind(LocalWord word) const {
-        return word.is_bump() ? word.head() + block_size_.load(relaxed)
-                              : link_at(block_at(word.head_offset()))->load(relaxed);
+        return word.is_bump() ? word.head() + checks_.block_size() : Checks::link_of(block_at(word.head_offset()));
     }
 
     // The words that the fast path's restartable sequences name.
     Atomic<LocalWord>& local_word() { return local_; }
-    static constexpr size_t kLocalOffset = 0, kBaseOffset = 8, kBlockSizeOffset = 32;
+    static constexpr size_t kLocalOffset = 0, kBaseOffset = 8, kChecksOffset = 32;
 
     // Used while the span is in the span-pool or part of a large run, by who holds it alone, but for `next`, which
     // stale readers may load.
@@ -202,6 +225,7 @@ class Span {
     bool is_valid() const;
 
   private:
+    [[noreturn, gnu::cold]] void end_by_write(uintptr_t block) const;
     void mark(SpanState state) {
         Anchor seen = anchor_.load(relaxed);
         // release [SP1]: pairs with seq_cst [SP1] in anchor()
@@ -213,10 +237,7 @@ class Span {
     Atomic<uintptr_t> base_;
     Atomic<OwnerId> owner_;
     Atomic<Limit> limit_;
-    Atomic<uint32_t> block_size_;
-    Atomic<uint32_t> class_;
-    Atomic<TakeRecord> take_;
-    [[maybe_unused]] uint64_t unused_[2] = {};
+    Checks checks_;
 
     // Everyone's line.
     Atomic<Anchor> anchor_;
@@ -225,7 +246,10 @@ class Span {
     Atomic<uint64_t> dirty_bytes_;
     Atomic<uint32_t> run_order_;
     Atomic<uint32_t> run_head_;
-    [[maybe_unused]] uint64_t unused_too_[3] = {};
+    Atomic<uint32_t> class_;
+    [[maybe_unused]] uint32_t unused_ = 0;
+    Atomic<TakeRecord> take_;
+    [[maybe_unused]] uint64_t unused_too_ = 0;
 
     friend struct SpanLayout;
 };
@@ -233,7 +257,7 @@ class Span {
 struct SpanLayout {
     static_assert(sizeof(Span) == kDescriptorSize);
     static_assert(offsetof(Span, local_) == Span::kLocalOffset && offsetof(Span, base_) == Span::kBaseOffset);
-    static_assert(offsetof(Span, block_size_) == Span::kBlockSizeOffset && offsetof(Span, anchor_) == 64);
+    static_assert(offsetof(Span, checks_) == Span::kChecksOffset && offsetof(Span, anchor_) == 64);
 };
 
 }  // namespace rtspan

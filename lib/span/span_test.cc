@@ -30,7 +30,7 @@ class SpanTest : public OwnedSpanTest {
     Atomic<T>& word_at(size_t offset) const {
         return *reinterpret_cast<Atomic<T>*>(reinterpret_cast<char*>(span) + offset);
     }
-    Atomic<TakeRecord>& take_record() const { return word_at<TakeRecord>(40); }
+    Atomic<TakeRecord>& take_record() const { return word_at<TakeRecord>(112); }
     Atomic<Limit>& limit_word() const { return word_at<Limit>(24); }
 
     // What a remote free has done that is stopped right before its CAS.
@@ -113,6 +113,105 @@ TEST_F(SpanTest, expected_then_hot_with_every_block) {
             ASSERT_EQ(reinterpret_cast<uintptr_t>(blocks[i]), first + i * g.block_size);
         }
         EXPECT_TRUE(span->is_valid());
+    }
+}
+
+// Every class: every offset in the virtual span where half of the blocks were handed out, else all that is near to a
+// multiple of the size.
+TEST_F(SpanTest, begins_block_is_true_of_those_handed_out_alone) {
+    for (unsigned c = 0; c < kSizeClasses; c++) {
+        span = nullptr;
+        open(c);
+        const Geometry& g = shape();
+        uint32_t first = first_block_offset(g.group, span->index()), taken = 0;
+        uint64_t wrong = 0;
+        auto look = [&](int64_t offset) {
+            int64_t distance = offset - first;
+            bool expected = distance >= 0 && distance % g.block_size == 0 && distance / g.block_size < taken;
+            wrong += span->checks().begins_block(span->memory() + offset) != expected;
+        };
+        auto look_around = [&] {
+            for (int64_t near = first % g.block_size; near < int64_t{kVirtualSpanSize}; near += g.block_size) {
+                for (int64_t offset = near - 3; offset <= near + 3; offset++) look(offset);
+            }
+        };
+        look_around();
+        for (; taken < (g.capacity + 1) / 2; taken++) ASSERT_NE(pop(), nullptr);
+        for (int64_t offset = 0; offset < int64_t{kVirtualSpanSize}; offset++) look(offset);
+        for (; taken < g.capacity; taken++) ASSERT_NE(pop(), nullptr);
+        look_around();
+        EXPECT_EQ(wrong, 0u) << "blocks of " << g.block_size;
+    }
+}
+
+TEST_F(SpanTest, free_blocks_that_were_in_use_are_marked) {
+    open(3);
+    auto is_marked = [&](void* block) { return span->checks().is_marked(reinterpret_cast<uintptr_t>(block)); };
+    auto is_listed = [&](void* block) { return span->is_in_a_list(reinterpret_cast<uintptr_t>(block)); };
+    std::vector<void*> blocks = pop_all();
+    for (void* block : blocks) ASSERT_FALSE(is_marked(block) || is_listed(block));
+    for (size_t i = 0; i < blocks.size(); i++) {
+        if (i % 2 == 0) cas_push(span, blocks[i]);
+        if (i % 2 != 0) span->remote_push(blocks[i]);
+    }
+    for (void* block : blocks) ASSERT_TRUE(is_marked(block) && is_listed(block));
+    void* block = pop();
+    EXPECT_FALSE(is_marked(block) || is_listed(block));
+}
+
+// The list of a take that was interrupted is neither the anchor's nor the local word's.
+TEST_F(SpanTest, a_list_on_its_way_is_a_list) {
+    auto mine = open_with_remote(kManyBlocks, 5);
+    uintptr_t block = span->block_at(span->anchor().head_offset());
+    ASSERT_TRUE(span->is_in_a_list(block));
+    cas_push(span, mine.back());
+    take_without_install();
+    EXPECT_TRUE(span->is_in_a_list(block));
+}
+
+// User data that imitate the mark are no mark: nothing but a block of the lists is found in one.
+TEST_F(SpanTest, a_block_in_use_is_in_no_list_whatever_is_in_it) {
+    open(3);
+    uint64_t* a = static_cast<uint64_t*>(pop());
+    uint64_t* b = static_cast<uint64_t*>(pop());
+    cas_push(span, b);
+    uint64_t copied = *b;
+    ASSERT_EQ(pop(), b);
+    *a = *b = copied;
+    uintptr_t address = reinterpret_cast<uintptr_t>(a);
+    EXPECT_TRUE(span->checks().is_marked(address));
+    EXPECT_FALSE(span->is_in_a_list(address));
+    cas_push(span, a);
+    EXPECT_TRUE(span->is_in_a_list(address));
+}
+
+// Whatever links lead to: the walk ends.
+TEST_F(SpanTest, a_walk_along_a_broken_list_ends) {
+    open(0);
+    std::vector<void*> blocks = pop_all();
+    for (void* block : blocks) cas_push(span, block);
+    uintptr_t last = reinterpret_cast<uintptr_t>(blocks.front());
+    ASSERT_TRUE(span->is_in_a_list(last));
+    uintptr_t middle = reinterpret_cast<uintptr_t>(blocks[blocks.size() / 2]);
+    span->checks().set_link(middle, Span::offset_of(reinterpret_cast<void*>(middle)));  // to itself
+    EXPECT_FALSE(span->is_in_a_list(last));
+    *reinterpret_cast<uint32_t*>(middle) = ~0u & ~LocalWord::kBump;
+    EXPECT_FALSE(span->is_in_a_list(last));
+    span->checks().set_link(middle, ~0u & ~LocalWord::kBump);
+    EXPECT_FALSE(span->is_in_a_list(last));
+}
+
+using MarkDeathTest = SpanTest;
+TEST_F(MarkDeathTest, a_free_block_that_was_written_to_is_not_handed_out) {
+    open(3);
+    void* block = pop();
+    for (unsigned byte = 0; byte < 8; byte++) {
+        cas_push(span, block);
+        static_cast<char*>(block)[byte] ^= 1;
+        EXPECT_DEATH(pop(),
+                     "^rtspan: malloc: a free block was written to: 0x[0-9a-f]+, span [0-9]+ is hot, size class 3 ");
+        static_cast<char*>(block)[byte] ^= 1;
+        ASSERT_EQ(pop(), block);
     }
 }
 
@@ -634,7 +733,7 @@ using SpanDeathTest = SpanTest;
 TEST_F(SpanDeathTest, a_remote_list_never_exceeds_the_capacity) {
     auto mine = open_with_remote(kThreeBlocks, 3);
     void* block = reinterpret_cast<void*>(span->block_at(span->anchor().head_offset()));
-    EXPECT_EXIT(span->remote_push(block), testing::KilledBySignal(SIGABRT), "rtspan: free: block is already free: 0x");
+    EXPECT_EXIT(span->remote_push(block), testing::KilledBySignal(SIGABRT), "rtspan: free: already free: 0x");
 }
 
 // The announcement's protocol with two threads: the owner frees some blocks of a floating span, another thread the
