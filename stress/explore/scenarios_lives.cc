@@ -25,7 +25,7 @@ void free_x() {
 // As at the calling thread's exit; what it does later attaches it anew.
 void close() {
     call_begins();
-    rtspan::close_lab(rtspan::the_thread.lab.load(rtspan::relaxed));
+    rtspan::close_lab();
 }
 // A whole round of repair.
 void repair() {

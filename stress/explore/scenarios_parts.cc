@@ -1,6 +1,6 @@
 // The parts underneath: the span-pool's stacks, the arena's frontier, large runs, the set.
 #include "arena/metadata.h"
-#include "lab/lab.h"
+#include "lab/registry.h"
 #include "pool/span_pool.h"
 #include "scenarios.h"
 #include "verdict.h"
@@ -25,7 +25,7 @@ void settle() {
 constexpr Kind kKind = Kind::group(3);
 std::array<bool, 256> is_in_hand{};
 
-OwnerId with_slot() { return rtspan::the_thread.lab.load(rtspan::relaxed)->id.load(rtspan::relaxed); }
+OwnerId with_slot() { return rtspan::own_lab()->id.load(rtspan::relaxed); }
 OwnerId without_slot() { return OwnerId(); }
 
 template <OwnerId (*kClaimant)()>
