@@ -21,7 +21,7 @@ anchor's version it is old: NEXT, CURRENT, PREVIOUS, OLD. A CAS of the anchor su
 and has the same count (a push changes no version, and count only grows); of the local word and the take record, if
 nobody has written since (their values do not return). Two OLD stays of the limit may be equal or not: both are tried.
 So the model has every number of stays, in a finite number of states. That a version of 32 bits (31) is enough is not
-shown: VERSION_WRAPS shows that it must not be 2 bits.
+shown. VERSION_WRAPS: a version of 2 bits; that this is wrong takes two freers, and has not been seen yet.
 
 Checked
   A1 a block handed out is nobody's: not live, in no list
