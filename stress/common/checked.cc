@@ -28,18 +28,22 @@ T opaque(T value) {
 // What the shadow map knows of a block: a block of no bytes is unique all the same.
 size_t shadow_bytes(const Block& block) { return std::max(block.usable, size_t{1}); }
 
+}  // namespace
+
 void begin_failure(Line& line, const Caller& caller) {
     line << caller.program << ": FAILED: thread " << caller.thread << ", handler depth " << caller.depth << ", step "
          << caller.step << ", seed " << caller.seed << ": ";
 }
 
-[[noreturn]] void fail_block(const Caller& caller, const Block& block, const char* what, const Line& detail = Line()) {
+void fail_block(const Caller& caller, const Block& block, const char* what, const Line& detail) {
     Line line;
     begin_failure(line, caller);
     line << what << detail << ": block " << block.address << ", size " << block.size << ", usable " << block.usable
          << ", alignment " << block.alignment << ", id ";
     fail(line.hex(block.id));
 }
+
+namespace {
 
 // Brackets one call of the allocator: the phase that the watchdog reads, and errno.
 class Call {
@@ -75,11 +79,19 @@ size_t usable_size(const Caller& caller, void* address) {
 
 }  // namespace
 
-void check_and_fill(const Caller& caller, Block& block) {
+void check_start(const Caller& caller, const Block& block) {
     if (block.address == nullptr) fail_block(caller, block, "no memory");
     const size_t alignment = std::max(block.alignment, kMinAlignment);
     if (reinterpret_cast<uintptr_t>(block.address) % alignment != 0) fail_block(caller, block, "misaligned");
+}
+
+void check_and_fill(const Caller& caller, Block& block) {
+    check_start(caller, block);
     block.usable = usable_size(caller, block.address);
+    accept(caller, block);
+}
+
+void accept(const Caller& caller, const Block& block) {
     if (block.usable < block.size) fail_block(caller, block, "usable size is less than was asked for");
     if (const void* taken = shadow_map.try_mark(block.address, shadow_bytes(block))) {
         fail_block(caller, block, "handed out memory that is in use",
@@ -87,8 +99,6 @@ void check_and_fill(const Caller& caller, Block& block) {
     }
     fill(block);
 }
-
-namespace {
 
 void check_pattern(const Caller& caller, const Block& block, const void* where, size_t limit, const char* what) {
     const Mismatch mismatch = find_mismatch(block, where, limit);
@@ -99,10 +109,10 @@ void check_pattern(const Caller& caller, const Block& block, const void* where, 
     fail_block(caller, block, what, line.hex(mismatch.seen) << ")");
 }
 
-}  // namespace
+void check_and_unmark(const Caller& caller, const Block& block) { surrender(caller, block, usable_size(caller, block.address)); }
 
-void check_and_unmark(const Caller& caller, const Block& block) {
-    if (usable_size(caller, block.address) != block.usable) fail_block(caller, block, "usable size has changed");
+void surrender(const Caller& caller, const Block& block, size_t usable) {
+    if (usable != block.usable) fail_block(caller, block, "usable size has changed");
     check_pattern(caller, block, block.address, block.usable, "content changed while live");
     if (const void* clear = shadow_map.try_clear(block.address, shadow_bytes(block))) {
         fail_block(caller, block, "the shadow lost a live block",

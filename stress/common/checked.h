@@ -13,6 +13,7 @@
 #include "block.h"
 #include "phase.h"
 #include "random.h"
+#include "report.h"
 
 namespace stress {
 
@@ -37,6 +38,16 @@ void checked_free(const Caller& caller, Random& random, const Block& block);
 // before it goes back to the allocator.
 void check_and_fill(const Caller& caller, Block& block);
 void check_and_unmark(const Caller& caller, const Block& block);
+// The same of any allocator's block, in parts: whether it was given at all and where it begins; then, with block.usable
+// set, the rest; at its end, `usable` is what the allocator says now.
+void check_start(const Caller& caller, const Block& block);
+void accept(const Caller& caller, const Block& block);
+void surrender(const Caller& caller, const Block& block, size_t usable);
+// Looks for the pattern of `block` in the first `limit` bytes at `where`; `what` says what is wrong otherwise.
+void check_pattern(const Caller& caller, const Block& block, const void* where, size_t limit, const char* what);
+// Ends the process with a message that names caller and block.
+[[noreturn]] void fail_block(const Caller& caller, const Block& block, const char* what, const Line& detail = Line());
+void begin_failure(Line& line, const Caller& caller);
 // Requests that cannot be met or are wrong, and null pointers. `id` as above, for a block that a refused realloc
 // leaves.
 void check_refusals(const Caller& caller, Random& random, uint64_t id);

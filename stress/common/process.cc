@@ -39,13 +39,13 @@ uint64_t fresh_seed() {
     return seed;
 }
 
-uint64_t parse_number(const char* option, const char* text) {
+uint64_t parse_number(const char* option, const char* text, int status) {
     char* end = nullptr;
     errno = 0;
     const uint64_t number = std::strtoull(text, &end, 0);
     if (errno != 0 || end == text || *end != '\0' || *text == '-') {
         std::fprintf(stderr, "%s: not a number: %s\n", option, text);
-        std::exit(64);
+        std::exit(status);
     }
     return number;
 }

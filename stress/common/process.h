@@ -16,8 +16,8 @@ size_t peak_resident_bytes();
 
 uint64_t fresh_seed();
 
-// An unsigned number from the command line; ends the program with a message where `text` is none.
-uint64_t parse_number(const char* option, const char* text);
+// An unsigned number from the command line; ends the program with a message and `status` where `text` is none.
+uint64_t parse_number(const char* option, const char* text, int status = 64);
 
 }  // namespace stress
 

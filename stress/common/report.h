@@ -64,9 +64,14 @@ class Line {
     size_t length_ = 0;
 };
 
+// Called after a failure's message, before the process ends: abort(), where a fuzzer wants to see a crash.
+using FailureHook = void (*)();
+inline constinit FailureHook at_failure = nullptr;
+
 // Writes the line on stderr and ends the whole process.
 [[noreturn]] inline void fail(Line& line) {
     line.write_to(STDERR_FILENO);
+    if (at_failure != nullptr) at_failure();
     _exit(kExitFailed);
 }
 

@@ -10,13 +10,20 @@
 
 namespace stress {
 
-// The upper edge of a random class of blocks of at most 2^log2_limit bytes, log2_limit >= 7.
-inline size_t random_class_size(Random& random, unsigned log2_limit) {
+// How many classes there are of blocks of at most 2^log2_limit bytes, log2_limit >= 7.
+inline constexpr unsigned class_count(unsigned log2_limit) { return 8 + 4 * (log2_limit - 7); }
+
+// The upper edge of a class, counted from the smallest.
+inline constexpr size_t class_size(uint64_t index) {
     const uint64_t small_classes = 8;
-    const uint64_t choice = random.below(small_classes + 4 * (log2_limit - 7));
-    if (choice < small_classes) return 16 * (choice + 1);
-    const uint64_t beyond = choice - small_classes;
+    if (index < small_classes) return 16 * (index + 1);
+    const uint64_t beyond = index - small_classes;
     return (5 + beyond % 4) << (5 + beyond / 4);
+}
+
+// The upper edge of a random class of blocks of at most 2^log2_limit bytes.
+inline size_t random_class_size(Random& random, unsigned log2_limit) {
+    return class_size(random.below(class_count(log2_limit)));
 }
 
 // A size from 0 to `limit`, small ones much more often than large ones.
