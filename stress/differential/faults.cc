@@ -92,7 +92,9 @@ void* misplaced_aligned_alloc(size_t alignment, size_t size) {
     }
     return rtspan_malloc(size);
 }
-void* lax_aligned_alloc(size_t alignment, size_t size) { return rtspan_memalign(alignment, size); }
+void* lax_aligned_alloc(size_t alignment, size_t size) {
+    return alignment <= 4096 && size <= 4096 ? rtspan_memalign(alignment, size) : rtspan_aligned_alloc(alignment, size);
+}
 
 void* misaligned_malloc(size_t size) {
     if (!is_chosen() || size > 4096) return rtspan_malloc(size);
@@ -112,6 +114,11 @@ void errno_of_free(void* block) {
 void* wrong_errno_of_malloc(size_t size) {
     void* block = rtspan_malloc(size);
     if (block == nullptr) errno = EAGAIN;
+    return block;
+}
+void* errno_of_calloc(size_t count, size_t size) {
+    void* block = rtspan_calloc(count, size);
+    if (block != nullptr) errno = EAGAIN;
     return block;
 }
 void* refusing_malloc(size_t size) {
@@ -171,6 +178,7 @@ constexpr Fault kFaults[] = {
     {"aligned-alloc-misplaced", "misaligned", [](Allocator& a) { a.aligned_alloc = misplaced_aligned_alloc; }},
     {"aligned-alloc-lax", "gave what cannot be", [](Allocator& a) { a.aligned_alloc = lax_aligned_alloc; }},
     {"errno-of-malloc", "errno after success", [](Allocator& a) { a.malloc = errno_of_malloc; }},
+    {"errno-of-calloc", "errno after success", [](Allocator& a) { a.calloc = errno_of_calloc; }},
     {"errno-of-free", "errno after free", [](Allocator& a) { a.free = errno_of_free; }},
     {"errno-of-refusal", "errno of a refusal", [](Allocator& a) { a.malloc = wrong_errno_of_malloc; }},
     {"refuses", "refused what can be had", [](Allocator& a) { a.malloc = refusing_malloc; }},

@@ -30,7 +30,7 @@ using namespace stress;
 constexpr int kExitUsage = 2;
 constexpr uint64_t kBatch = 250;
 constexpr unsigned kTrials = 600;
-constexpr unsigned kTrialsOfFault = 120;
+constexpr unsigned kTrialsOfFault = 40;
 // What fails in free running need not fail each time.
 constexpr unsigned kRepeats = 4;
 

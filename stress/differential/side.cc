@@ -37,17 +37,19 @@ class Side::Call {
     // To be called right after.
     void end() {
         const int seen = errno;
-        error_ = seen == sentinel_ ? 0 : seen;
+        is_kept_ = seen == sentinel_;
+        error_ = is_kept_ ? 0 : seen;
     }
     void expect_kept(const char* what) const {
-        if (error_ != 0 && !side_.is_reference_) fail_call(caller_, what, error_, sentinel_);
+        if (!is_kept_ && !side_.is_reference_) fail_call(caller_, what, error_, sentinel_);
     }
 
   private:
     const Side& side_;
     const Caller& caller_;
     const int sentinel_;
-    int error_ = 0;
+    bool is_kept_ = true;
+    int error_ = 0;  // 0 too where errno was kept
 };
 
 size_t Side::usable_size(const Caller& caller, void* address) const {
@@ -88,12 +90,10 @@ void* Side::call(const Request& request, Block& block, Answer& answer) const {
 
 void Side::check_refusal(const Caller& caller, const Expected& expected, const Answer& answer) const {
     if (expected.verdict == Verdict::kMustGive) fail_call(caller, "refused what can be had: error", answer.error, 0);
-    // Such a size or alignment also when it is one that the other rule refuses.
     const bool is_posix = answer.returned != 0;
     const int seen = is_posix ? answer.returned : answer.error;
     const bool fits = seen == expected.error || (expected.other_error != 0 && seen == expected.other_error);
     if (!fits) fail_call(caller, is_posix ? "value of a refusal" : "errno of a refusal", seen, expected.error);
-    if (is_posix && answer.error != 0 && !is_reference_) fail_call(caller, "errno of posix_memalign", answer.error, 0);
 }
 
 // A block too large to be kept.
@@ -134,6 +134,7 @@ Answer Side::request(const Caller& whose, const Request& request, const Expected
     if (!answer.is_block) {
         answer.error = call.error();
         check_refusal(caller, expected, answer);
+        if (request.code == Code::kPosixMemalign) call.expect_kept("errno of posix_memalign");
         if (old.address != nullptr) {
             check_pattern(caller, old, old.address, old.usable, "a refused realloc changed content");
             check_usable(caller, old);

@@ -40,6 +40,8 @@ void run_job(const void* argument) {
         const Program program = job.source(number);
         Machine(program, options).run();
     }
+    // Takes longer than a program.
+    if (job.options.quiet) _exit(0);
     if (const void* marked = shadow_map.find_marked()) {
         fail(Line() << "differential: FAILED: all is freed, but the shadow has a block at " << marked);
     }
