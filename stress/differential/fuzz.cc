@@ -3,7 +3,6 @@
 // All inputs run in one process; rtspan's state, its free spans and what dead threads left to repair, is carried over.
 // That is wanted: programs meet a past. It cannot make a later input fail wrongly, for each ends with everything freed
 // and the counters at zero; where an input fails only after others, rtspan's state is what those left.
-// The input's first byte of the first operation's choice is not special: nothing but the operations decides.
 #include <unistd.h>
 
 #include <cstdint>

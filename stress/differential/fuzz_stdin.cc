@@ -16,7 +16,7 @@ namespace {
 
 int run(const std::vector<uint8_t>& bytes) { return LLVMFuzzerTestOneInput(bytes.data(), bytes.size()); }
 
-std::vector<uint8_t> read_all(int fd) {
+[[maybe_unused]] std::vector<uint8_t> read_all(int fd) {
     std::vector<uint8_t> bytes;
     uint8_t piece[4096];
     for (ssize_t length; (length = read(fd, piece, sizeof piece)) > 0;)
@@ -34,6 +34,7 @@ std::vector<uint8_t> read_file(const std::string& path) {
 }  // namespace
 
 #ifdef __AFL_FUZZ_TESTCASE_LEN
+#pragma clang diagnostic ignored "-Wgnu-statement-expression"
 __AFL_FUZZ_INIT();
 #endif
 

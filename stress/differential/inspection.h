@@ -6,8 +6,8 @@
 
 namespace stress {
 
-// `exact`: no other thread is at work, so that what is counted must be what the table holds. Blocks in spans are counted
-// exactly. Of large ones each may lie in a mapping of its own, which is not counted: they are the most that may be.
+// `exact`: no other thread is at work, so that what is counted must be what the table holds. Blocks in spans are
+// counted exactly. Of large ones each may lie in a mapping of its own, which is not counted: no more may be counted.
 void check_counters(const Caller& caller, const Slots& slots, bool exact);
 // Redirects stderr meanwhile: for the whole process, so no other thread may be at work.
 void check_stats(const Caller& caller, const Slots& slots);

@@ -2,8 +2,8 @@
 //
 // Each operation belongs to a thread; what a signal operation takes into its handler belongs to the thread that raises
 // it. Turns: one operation at a time, in the program's order, whichever thread it belongs to; a run can be repeated.
-// Free running: each thread goes through its own operations at its own pace, and nothing orders it among the others but the slots
-// that they exchange blocks through.
+// Free running: each thread goes through its own operations at its own pace, and nothing orders it among the others but
+// the slots that they exchange blocks through.
 //
 // Signals are raised by the thread itself between two calls, for the C library's malloc may not be interrupted:
 // storms, schedules and the interruption matrix do that to ours. Deaths and jumps likewise: none costs memory, and at a

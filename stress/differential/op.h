@@ -4,8 +4,8 @@
 //          code  thread  slot  size  delta  alignment  count  choice
 //
 // The code is taken modulo the number of codes, so whatever a fuzzer writes is a program; an operation that makes no
-// sense where it stands (a jump outside a handler) does nothing. Sizes and alignments are chosen from tables: at, around
-// and between the edges of all size classes, beyond them, nothing, and what no allocator can give.
+// sense where it stands (a jump outside a handler) does nothing. Sizes and alignments come from tables: at, around and
+// between the edges of all size classes, beyond them, nothing, and what no allocator can give.
 #ifndef RTSPAN_STRESS_DIFFERENTIAL_OP_H
 #define RTSPAN_STRESS_DIFFERENTIAL_OP_H
 
@@ -66,8 +66,9 @@ struct Op {
 
 using Program = std::vector<Op>;
 
-// The bytes to choose these: the index of a class, of a size that is no class's, of an alignment.
 inline constexpr size_t kMaxOps = 4096;
+// What the bytes for size and alignment choose from: sizes of classes, then others that can be had, then the rest;
+// powers of two, then the rest.
 uint8_t class_choice(unsigned index);
 extern const unsigned kPossibleSizes, kSizes, kPowers, kAlignments;
 
