@@ -1,4 +1,59 @@
-/* top comment */
+/* The span-pool's stack: HazardStack of lib/sync/hazard_stack.h, with hazard slots and parked elements. Its functions
+ * here, by the steps of `thread`:
+ *   pop        LOOK, RAISE, CLAIM (claim); HEAD, NAME, VALIDATE, LINK, TAKE; then end
+ *   end        UNNAME, EMPTY, VACATE, then push
+ *   push       USED, SCAN (slot_that_names); PUSH_HEAD, PUSH_LINK, PUSH (push_unnamed); PARK, SECOND_LOOK, TAKE_BACK
+ *   take_over  TAKE_OVER, then end
+ * Words: head and pushes are head_, used is used_; owner, named, parked a slot's; link an element's Link::of.
+ *
+ * A step is one access to a shared word, with what the thread does before the next one. Merged are only a load that a
+ * CAS of the same word follows at once (claim's of owner and of used_, take_over's of owner), where the CAS decides,
+ * and
+ * the quick look of pop and the first load of take_over with the choice of the call.
+ *
+ * Threads 0 and 1, and 2, which with CLAIMANT2=0 is a handler of thread 0's, or a call of it that was jumped out of:
+ * it
+ * has the same claimant, and may run beside thread 0, which allows all that nesting does. Each makes CALLSn calls of
+ * its
+ * choice: pop, push of what it has, take_over of a dead claimant. LAST strikes: up to STOPS threads never go on,
+ * DEATHS
+ * claimants die with all their threads, before any step. When all rest it takes over what the dead left.
+ *
+ * Proved, where pan finds no error:
+ *   no ABA: a pop that succeeds has read the link that the element has now (TAKE), so head becomes the next element
+ *   I1: each element is in one place: every transfer starts from where the ghost `place` says it is
+ *   at the end the stack holds, linked, exactly those that no one else has; with deaths, of a dead thread's no more
+ *   are
+ *     lost than MOST_IN_TRANSIT of one call, and what its slots held is back; with stops, one stays in each slot
+ *   I3: no element is left in a vacant slot's cell, but one for each pusher that was struck before its second look:
+ *   the
+ *     slot's next claimant has it then
+ *   nobody waits: when all others are struck the rest end, or the end would be an invalid one
+ *   lock-freedom (pan -l): there are no progress labels, so any cycle is an error. Calls are counted in the state, so
+ *   a
+ *     cycle would be an execution in which, for ever, nobody ends a call.
+ *
+ * The hazard alone must do (COUNTS=1: head is the element alone, as if 2^40 pushes went by between any two looks).
+ * Where
+ * a pop goes without a slot (SLOTS less than threads, or SLOTLESS), the count alone must: COUNTS above the pushes of
+ * the
+ * run is exact, and HAZARD_ALONE=1 lets only these look at it. COUNTS=2 wraps, and must be found wrong.
+ *
+ * Sequentially consistent. The code is weaker in these places: head's loads and push's CAS are acquire and release,
+ * but
+ * every validation and every pop's CAS are seq_cst, as are named, used_ and the scan: of a name and the pop that
+ * takes
+ * the element out one comes first for all. The exchange of a cell before the second look is acq_rel: of two exchanges
+ * of
+ * one cell the later reads what the earlier released, so a pusher that comes after the owner's exchange sees the name
+ * cleared. owner's release and acquire order one claimant after the other. A link that is read too new or too old
+ * belongs
+ * to a head that the CAS refuses, or is that of the validated name: nobody writes it while that stands (asserted).
+ *
+ * Left out: more than 3 slots and 4 elements (elements and slots are alike), and the span-pool's choice of stack,
+ * whose
+ * stacks share no word. Runs: docs/models.md.
+ */
 #ifndef ELEMENTS
 #define ELEMENTS 3
 #endif
