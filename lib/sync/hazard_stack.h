@@ -26,13 +26,15 @@
 // I2  While a validated name stands, the element's link does not change: it was in the stack when head was
 //     validated, and who pops and pushes it later sees the name.
 // I3  No element stays in a cell whose slot is vacant: the owner empties the cell after it cleared the name, and a
-//     pusher that parked later than that looks at the name again and takes its element back.
+//     pusher that parked later than that looks at the name again and takes its element back. One that is struck
+//     before that look leaves its element there until the slot's next claimant ends.
 // I4  A slot is claimed once at a time: by CAS from vacant, or from an owner that will never run again.
 // Linearization: the successful CAS on head_; a push that parks, at the owner's push.
 // Stopped here for ever: a pop pins the one element it names (in its parked cell) and one slot; nobody waits.
 // Killed here: the same until take_over, which who closes the dead one's LAB calls (lab/closing.cc); the elements in
-// its hands are lost: one, and at the end of a pop the one that was parked besides. A jump out of here: the same, until
-// the thread ends.
+// its hands are lost: one; at the end of a pop also the one that was parked, while that is pushed the former of a cell
+// that it takes back, and one more for each further slot that had another element parked. A jump out of here: the
+// same, until the thread ends.
 // A signal here: a handler claims another slot. With all 64 in use, or nobody to claim for, a pop goes without: then
 // the count of pushes in head_ alone guards it, which is exact unless 2^40 pushes happen while it is stopped.
 // Bound: claim and push look at the slots below used_, at most 64, push again only if a pop ended meanwhile, and one

@@ -109,7 +109,9 @@ void check_pattern(const Caller& caller, const Block& block, const void* where, 
     fail_block(caller, block, what, line.hex(mismatch.seen) << ")");
 }
 
-void check_and_unmark(const Caller& caller, const Block& block) { surrender(caller, block, usable_size(caller, block.address)); }
+void check_and_unmark(const Caller& caller, const Block& block) {
+    surrender(caller, block, usable_size(caller, block.address));
+}
 
 void surrender(const Caller& caller, const Block& block, size_t usable) {
     if (usable != block.usable) fail_block(caller, block, "usable size has changed");
