@@ -11,8 +11,8 @@ constexpr uint32_t kLabs = 4;
 constexpr uint32_t kSpans = 16;
 
 void examine(Lab* lab, OwnerId me) {
-    // acquire [RG3]: pairs with acq_rel [RG3] in try_release
-    LabState seen = lab->state.load(acquire);
+    // acquire [RG3]: pairs with acq_rel [RG3] in try_release. seq_cst [RP1]: behind the beginning of the round
+    LabState seen = lab->state.load(seq_cst);
     if (seen.is(LabState::kFree)) return the_registry.list(lab);
     if (seen.is(LabState::kActive)) {
         if (!is_dead(lab, seen)) return;
@@ -56,8 +56,10 @@ uint32_t last_span() { return static_cast<uint32_t>(the_arena.frontier()) - 1; }
 }  // namespace
 
 void Repair::Round::request() {
-    uint32_t seen = word_.load(relaxed);
-    while ((seen & kAgain) == 0 && !word_.compare_exchange(seen, seen | kAgain, relaxed)) {
+    // seq_cst [RP1]: behind the change of a state that the round is to find; pairs with seq_cst [RP1] in take, behind
+    // which states are looked at: a request that finds another one standing may rely on its round
+    uint32_t seen = word_.load(seq_cst);
+    while ((seen & kAgain) == 0 && !word_.compare_exchange(seen, seen | kAgain, seq_cst)) {
     }
 }
 
@@ -68,7 +70,8 @@ Repair::Round::Piece Repair::Round::take(uint32_t most, uint32_t units) {
         uint32_t again = seen & kAgain, last = seen & ~kAgain;
         if (last == 0) again = 0, last = units;
         uint32_t first = last > most ? last - most : 0;
-        if (word_.compare_exchange(seen, again | first, relaxed)) return {first, last};
+        // seq_cst [RP1]: pairs with seq_cst [RP1] in request
+        if (word_.compare_exchange(seen, again | first, seq_cst)) return {first, last};
     }
 }
 
