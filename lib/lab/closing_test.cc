@@ -253,7 +253,7 @@ TEST(HelpCloseStepped, AHelperThatWakesUpInALaterLifeDoesNoHarm) {
         bool stopped = true;
         OwnerId other = new_lab()->life();
         // Each instruction is stress/interruption's business, which takes longer.
-        for (uint64_t n = 1; stopped; n += 29) {
+        for (uint64_t n = 1; stopped; n += 61) {
             Lab* lab = new_lab();
             std::vector<void*> before = fill_set(lab, 2), after;
             Span* hot = the_pool.get(Kind::group(geometry(kClass).group), OwnerId());

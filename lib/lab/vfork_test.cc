@@ -96,10 +96,11 @@ class StepsOfTying : public testing::Test {
     }
 
     // `body` in a thread of a fresh process for every few n; it ends the process with a verdict. The windows that were
-    // found wrong once had 7 instructions and more.
-    static void at_every_few(const std::function<void(uint64_t n)>& body, uint64_t first, uint64_t stride) {
+    // found wrong once had 7 instructions and more, and lay within the limits given here.
+    static void at_every_few(const std::function<void(uint64_t n)>& body, uint64_t first, uint64_t stride,
+                             uint64_t last = UINT64_MAX) {
         int verdict = kHeld;
-        for (uint64_t n = first; verdict != kNotReached; n += stride) {
+        for (uint64_t n = first; n <= last && verdict != kNotReached; n += stride) {
             fflush(nullptr);
             pid_t child = fork();
             if (child == 0) {
@@ -125,7 +126,7 @@ TEST_F(StepsOfTying, AHandlerVforksAfterAFork) {
                 n, [] { take(5000); }, vfork_and_allocate))
             judge_the_living();
     };
-    at_every_few(body, 1, 29);
+    at_every_few(body, 1, 37);
 }
 
 // The vfork child may die in the middle; its parent, on the same stack, goes on with what it left.
@@ -187,7 +188,7 @@ TEST_F(StepsOfTying, AHandlerForksAfterAFork) {
                 n, [] { take(5000); }, [] { go_on_as_child(fork()); }))
             judge_the_dead();
     };
-    at_every_few(body, 300, 5);
+    at_every_few(body, 300, 5, 700);
 }
 
 TEST_F(StepsOfTying, AHandlerForksInTheFirstMalloc) {
@@ -198,9 +199,9 @@ TEST_F(StepsOfTying, AHandlerForksInTheFirstMalloc) {
             forked = true;
         };
         StrikeWhileFinishing::run(static_cast<int>(n), fork_and_go_on, [] { take(5000); });
-        if (forked && n < 700) judge_the_dead();
+        if (forked) judge_the_dead();
     };
-    at_every_few(body, 1, 7);
+    at_every_few(body, 1, 7, 700);
 }
 
 // At each instruction from the fork on: another thread judges as soon as the thread's LAB is not of the present copy.
@@ -235,7 +236,7 @@ TEST_F(StepsOfTying, AHandlerForksAfterAForkAndMakesAThread) {
         Stepper::set_trap_flag(false);
         if (watches) _exit(kHeld);
     };
-    at_every_few(body, 300, 11);
+    at_every_few(body, 250, 9, 600);
 }
 
 TEST(SecondThread, OfAChildVforksBeforeTheFirstAllocates) {
