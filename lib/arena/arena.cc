@@ -87,7 +87,7 @@ bool Arena::commit_descriptors(uint64_t end) {
         if (target > spans()) target = spans();
         // The end is rounded up to a page: done * 128 always lies on one, or behind the whole table.
         size_t bytes = (target - done) * kDescriptorSize;
-        bytes = (bytes + os::kPageSize - 1) & ~(os::kPageSize - 1);
+        bytes = os::whole_pages(bytes);
         if (os::commit(descriptor_of(static_cast<uint32_t>(done)), bytes) != 0) return false;
         advance(extent_, size_t{target} << kVirtualSpanShift);
     }

@@ -57,6 +57,8 @@ class Arena {
 
     uintptr_t base() const { return base_.load(relaxed); }
     size_t extent() const { return extent_.load(relaxed); }
+    // Whether the address lies where descriptors are committed.
+    bool contains(uintptr_t address) const { return address - base() < extent(); }
     uint64_t spans() const { return spans_.load(relaxed); }
     size_t bytes() const { return spans() << kVirtualSpanShift; }
     // Spans below this were handed out or are the table's.

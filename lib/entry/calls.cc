@@ -12,7 +12,7 @@ bool resize_in_place(void* block, size_t usable, size_t size) {
     if (size <= usable && usable <= kMaxSmall) return size_class_of(size) == size_class_of(usable);
     if (size <= kMaxSmall || size > PTRDIFF_MAX) return false;
     uintptr_t address = reinterpret_cast<uintptr_t>(block);
-    if (address - the_arena.base() >= the_arena.extent()) return size <= usable && size > usable / 2;
+    if (!the_arena.contains(address)) return size <= usable && size > usable / 2;
     Span* span = Span::containing(address);
     return span->anchor().is(SpanState::large) && resize_large(span, size);
 }

@@ -14,8 +14,6 @@
 
 namespace rtspan::calls {
 
-inline bool is_power_of_two(size_t n) { return n != 0 && (n & (n - 1)) == 0; }
-
 inline void* fail(int error) {
     errno = error;
     return nullptr;
@@ -62,7 +60,7 @@ inline void* valloc(size_t size) { return allocate_aligned(os::kPageSize, size);
 
 inline void* pvalloc(size_t size) {
     if (size > PTRDIFF_MAX) return fail(ENOMEM);
-    size_t pages = (size + os::kPageSize - 1) & ~(os::kPageSize - 1);
+    size_t pages = os::whole_pages(size);
     return allocate_aligned(os::kPageSize, pages == 0 ? os::kPageSize : pages);
 }
 

@@ -56,7 +56,7 @@ Span* acquire_span(Lab* lab, unsigned size_class) {
 
 // mmap, for what the arena cannot give.
 void* allocate_mapped(size_t size, size_t alignment) {
-    size_t bytes = (size + os::kPageSize - 1) & ~(os::kPageSize - 1);
+    size_t bytes = os::whole_pages(size);
     size_t slack = alignment > os::kPageSize ? alignment - os::kPageSize : 0;
     if (bytes < size || bytes + slack < bytes) return out_of_memory();
     char* region = static_cast<char*>(os::map(bytes + slack));

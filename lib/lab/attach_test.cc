@@ -44,7 +44,6 @@ namespace {
 
 using test::in_fresh_process;
 using test::kThreadSanitizer;
-using test::my_lab;
 using test::my_life;
 using test::span_of;
 using test::state_of;
@@ -53,20 +52,20 @@ using test::Worker;
 
 TEST(Attach, TheFirstAllocationGivesTheThreadItsLab) {
     in_fresh_process([] {
-        EXPECT_EQ(my_lab(), nullptr);
+        EXPECT_EQ(own_lab(), nullptr);
         void* block = allocate(1);
-        Lab* lab = my_lab();
+        Lab* lab = own_lab();
         ASSERT_NE(lab, nullptr);
         EXPECT_EQ(span_of(block)->owner(), lab->id.load(relaxed));
         EXPECT_EQ(lab->state.load(relaxed).tid(), os::thread_id());
         EXPECT_TRUE(the_thread.fast.load(relaxed) == lab || the_thread.fast.load(relaxed) == &the_empty_lab);
         for (size_t size = 1; size < 100000; size *= 3) EXPECT_NE(allocate(size), nullptr);
-        EXPECT_EQ(my_lab(), lab);
+        EXPECT_EQ(own_lab(), lab);
         EXPECT_EQ(the_registry.count(), 1u);
         in_thread([lab] {
             EXPECT_NE(allocate(1), nullptr);
-            EXPECT_NE(my_lab(), lab);
-            EXPECT_NE(my_lab(), nullptr);
+            EXPECT_NE(own_lab(), lab);
+            EXPECT_NE(own_lab(), nullptr);
         });
     });
 }
@@ -77,7 +76,7 @@ TEST(Attach, ObeysTheTunable) {
         setenv("RTSPAN_RSEQ", "0", 1);
         void* block = allocate(1);
         EXPECT_EQ(the_thread.fast.load(relaxed), &the_empty_lab);
-        EXPECT_NE(my_lab(), nullptr);
+        EXPECT_NE(own_lab(), nullptr);
         deallocate(block);
         EXPECT_EQ(allocate(1), block);
     });
@@ -89,9 +88,9 @@ TEST(Attach, LaterThreadsReuseTheLab) {
         for (uint32_t generation = 1; generation <= 40; generation++) {
             in_thread([&] {
                 deallocate(allocate(1000));
-                if (first == nullptr) first = my_lab();
-                EXPECT_EQ(my_lab(), first);
-                EXPECT_EQ(my_lab()->id.load(relaxed).generation(), generation);
+                if (first == nullptr) first = own_lab();
+                EXPECT_EQ(own_lab(), first);
+                EXPECT_EQ(own_lab()->id.load(relaxed).generation(), generation);
             });
             EXPECT_FALSE(the_registry.is_active(first->id.load(relaxed)));
             EXPECT_EQ(first->state.load(relaxed).phase(), LabState::kFree);
@@ -107,7 +106,7 @@ constinit int handler_runs = 0;
 void allocate_in_handler(int) {
     handler_runs++;
     handlers_block = allocate(48);
-    handlers_lab = my_lab();
+    handlers_lab = own_lab();
 }
 
 // The handler runs where attach has a LAB in hands that is not yet the thread's: the handler's stays.
@@ -120,7 +119,7 @@ TEST(Attach, InAHandlerDuringAttach) {
                 os::signal_at_next_call = SIGUSR1;
                 void* block = allocate(48);
                 EXPECT_EQ(handler_runs, 1);
-                EXPECT_EQ(my_lab(), handlers_lab);
+                EXPECT_EQ(own_lab(), handlers_lab);
                 EXPECT_NE(block, handlers_block);
                 EXPECT_EQ(span_of(block), span_of(handlers_block));
                 EXPECT_EQ(span_of(block)->owner(), handlers_lab->id.load(relaxed));
@@ -147,7 +146,7 @@ TEST(Attach, InAHandlerWhileTheSlotsAreCleared) {
                 StrikeWhileFinishing::run(
                     n, [] { handlers = allocate(32); }, [] { mine = allocate(32); });
                 EXPECT_NE(handlers, nullptr) << n;
-                Lab* lab = my_lab();
+                Lab* lab = own_lab();
                 Span* span = lab->hot[size_class_of(32)].load(relaxed);
                 EXPECT_EQ(span->anchor().state(), SpanState::hot) << n;
                 deallocate(mine);
@@ -208,7 +207,7 @@ TEST(Close, MakesSpansWithLiveBlocksOrphans) {
         OwnerId gone;
         in_thread([&] {
             block = allocate(500);
-            gone = my_lab()->id.load(relaxed);
+            gone = own_lab()->id.load(relaxed);
             EXPECT_EQ(state_of(block), SpanState::hot);
         });
         EXPECT_EQ(state_of(block), SpanState::floating);
@@ -216,7 +215,7 @@ TEST(Close, MakesSpansWithLiveBlocksOrphans) {
         EXPECT_FALSE(the_registry.is_active(gone));
         // Freed by a thread without a LAB: nobody adopts it, free it is.
         deallocate(block);
-        EXPECT_EQ(my_lab(), nullptr);
+        EXPECT_EQ(own_lab(), nullptr);
         EXPECT_EQ(state_of(block), SpanState::free);
         EXPECT_EQ(take_census().in_use(), 0u) << take_census();
     });
@@ -251,7 +250,7 @@ TEST(Orphans, AreAdopted) {
         in_thread([&] {
             ASSERT_NE(allocate(16), nullptr);
             deallocate(blocks[0]);
-            EXPECT_EQ(span->owner(), my_lab()->id.load(relaxed));
+            EXPECT_EQ(span->owner(), own_lab()->id.load(relaxed));
             EXPECT_EQ(span->anchor().count(), 0u) << "freed as its own";
             for (uint32_t i = 1; i <= geometry(size_class_of(500)).threshold; i++) deallocate(blocks[i]);
             EXPECT_EQ(span->anchor().state(), SpanState::reusable);
@@ -371,7 +370,7 @@ TEST(Orphans, AreAdoptedOnce) {
         a.end();
         b.end();
         Lab* lab = nullptr;
-        EXPECT_EQ(my_lab(), lab);
+        EXPECT_EQ(own_lab(), lab);
         EXPECT_LE(take_census().in_use(), 2u) << "but for the two blocks of 16: " << take_census();
         EXPECT_EQ(take_census().live_blocks, 2u);
     });

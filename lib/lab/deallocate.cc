@@ -27,8 +27,6 @@ void push_as_owner(Span* span, void* block, OwnerId me) {
 
 uintptr_t address_of(const void* block) { return reinterpret_cast<uintptr_t>(block); }
 
-bool is_in_arena(const void* block) { return address_of(block) - the_arena.base() < the_arena.extent(); }
-
 // Of a span that is not in use.
 [[noreturn, gnu::cold]] void end_by_unused(const char* call, uintptr_t address, Span* span) {
     if (Span* start = large_object_around(address); start != nullptr) {
@@ -46,9 +44,6 @@ void check_block(const char* call, Span* span, Anchor seen, void* block) {
         end_by_misuse(call, "already free", address, span);
     }
 }
-
-// Bytes of a large or huge object whose size was asked for as `size`.
-size_t whole_pages(size_t size) { return (size + os::kPageSize - 1) & ~(os::kPageSize - 1); }
 
 }  // namespace
 
@@ -90,7 +85,7 @@ void deallocate_foreign_slow(void* block) {
 
 size_t usable_bytes(void* block, const char* call) {
     if (block == nullptr) return 0;
-    if (!is_in_arena(block)) {
+    if (!the_arena.contains(address_of(block))) {
         size_t bytes = the_mapped.find(address_of(block));
         if (bytes == 0) end_by_misuse(call, "not a block of rtspan's", address_of(block), nullptr);
         return bytes;
@@ -112,16 +107,15 @@ namespace {
 // As deallocate_sized_slow, for a live block.
 void check_size(void* block, size_t alignment, size_t size, const char* call) {
     size_t usable = usable_bytes(block, call);
-    Span* span = is_in_arena(block) ? Span::containing(address_of(block)) : nullptr;
-    bool is_power_of_two = alignment != 0 && (alignment & (alignment - 1)) == 0;
-    if (!is_power_of_two || (address_of(block) & (alignment - 1)) != 0) {
+    Span* span = the_arena.contains(address_of(block)) ? Span::containing(address_of(block)) : nullptr;
+    if (!is_power_of_two(alignment) || (address_of(block) & (alignment - 1)) != 0) {
         end_by_misuse(call, "wrong alignment", address_of(block), span);
     }
     unsigned size_class = class_for(alignment, size);
     // Small ones come in the size of their class, others in whole pages; and what realloc leaves where it is
     // (entry/calls.cc).
     bool in_class = size_class != kSizeClasses && usable <= kMaxSmall && size_class_of(usable) == size_class;
-    bool in_pages = size_class == kSizeClasses && usable == whole_pages(size == 0 ? 1 : size);
+    bool in_pages = size_class == kSizeClasses && usable == os::whole_pages(size == 0 ? 1 : size);
     bool in_place = span == nullptr && size > kMaxSmall && size <= usable && size > usable / 2;
     bool in_vain = size <= usable && the_shrinks_in_vain.load(relaxed);
     if (!in_class && !in_pages && !in_place && !in_vain) end_by_misuse(call, "wrong size", address_of(block), span);

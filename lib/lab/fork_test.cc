@@ -22,7 +22,6 @@ using test::fork_wipes;
 using test::holds_in_copy;
 using test::in_fresh_process;
 using test::kThreadSanitizer;
-using test::my_lab;
 using test::my_life;
 using test::take_census;
 using test::use_many_spans;
@@ -108,7 +107,7 @@ TEST_F(Fork, ByAThreadWithoutALabThatNeverAllocates) {
         pid_t child = fork();
         if (child == 0) {
             for (int i = 0; i < 3; i++) in_thread([] { allocate(1); });
-            _exit(!the_registry.is_active(its) && my_lab() == nullptr ? 0 : 1);
+            _exit(!the_registry.is_active(its) && own_lab() == nullptr ? 0 : 1);
         }
         EXPECT_TRUE(ends_well(child));
     });

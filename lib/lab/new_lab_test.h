@@ -18,8 +18,7 @@ inline Lab* new_lab() {
     return lab;
 }
 
-inline Lab* my_lab() { return own_lab(); }
-inline OwnerId my_life() { return my_lab()->id.load(relaxed); }
+inline OwnerId my_life() { return own_lab()->id.load(relaxed); }
 
 // As if all that it had were closed.
 inline void release(Lab* lab) { the_registry.try_release(lab, lab->state.load(relaxed)); }

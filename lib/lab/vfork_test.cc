@@ -57,6 +57,21 @@ void vfork_and_allocate() {
     status_of(child);
 }
 
+// A vfork child dies behind the n-th instruction of its malloc. False where the call ended before that.
+bool vfork_and_die(uint64_t n) {
+    static volatile bool was_whole;
+    was_whole = false;
+    pid_t child = vfork();
+    if (child == 0) {
+        Stepper::run(
+            n, [] { take(5000); }, [] { _exit(0); });
+        was_whole = true;
+        _exit(0);
+    }
+    status_of(child);
+    return !was_whole;
+}
+
 [[noreturn]] void judge_the_living() {
     take(100);
     Lab* lab = own_lab();
@@ -132,18 +147,7 @@ TEST_F(StepsOfTying, AHandlerVforksAfterAFork) {
 // The vfork child may die in the middle; its parent, on the same stack, goes on with what it left.
 TEST_F(StepsOfTying, AVforkChildEndsInTheFirstMalloc) {
     auto body = [](uint64_t n) {
-        static volatile bool was_whole;
-        was_whole = false;
-        pid_t child = vfork();
-        if (child == 0) {
-            Stepper::run(
-                n, [] { take(5000); }, [] { _exit(0); });
-            was_whole = true;
-            _exit(0);
-        }
-        status_of(child);
-        if (was_whole) return;
-        signal(SIGTRAP, SIG_DFL);
+        if (!vfork_and_die(n)) return;
         Worker other;
         other.run([] {
             take(100);
@@ -162,18 +166,7 @@ TEST_F(StepsOfTying, AVforkChildEndsAfterAFork) {
     auto body = [](uint64_t n) {
         take(100);
         go_on_as_child(_Fork());
-        static volatile bool was_whole;
-        was_whole = false;
-        pid_t child = vfork();
-        if (child == 0) {
-            Stepper::run(
-                n, [] { take(5000); }, [] { _exit(0); });
-            was_whole = true;
-            _exit(0);
-        }
-        status_of(child);
-        if (was_whole) return;
-        signal(SIGTRAP, SIG_DFL);
+        if (!vfork_and_die(n)) return;
         take(3000);
         judge_the_living();
     };

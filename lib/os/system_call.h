@@ -12,6 +12,8 @@ namespace rtspan::os {
 long system_call(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0, long f = 0);
 
 inline constexpr size_t kPageSize = 4096;
+// `bytes` rounded up to pages; 0 where that overflows.
+inline constexpr size_t whole_pages(size_t bytes) { return (bytes + kPageSize - 1) & ~(kPageSize - 1); }
 
 // Address space without memory: PROT_NONE, not counted against overcommit. Null where the kernel refuses.
 void* reserve(size_t bytes);

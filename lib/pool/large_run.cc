@@ -39,7 +39,7 @@ LargeObject allocate_large(size_t bytes, size_t alignment, OwnerId me) {
     if (extra != 0) span = Span::containing(round_up(head->memory(), alignment));
     if (span != head) head->mark_held();
     span->run_head().store(head->index(), relaxed);
-    span->run_bytes().store(round_up(bytes, os::kPageSize), relaxed);
+    span->run_bytes().store(os::whole_pages(bytes), relaxed);
     size_t before = span->memory() - head->memory();
     size_t dirty = head->dirty_bytes() > before ? head->dirty_bytes() - before : 0;
     span->open_large();
@@ -75,7 +75,7 @@ Span* large_object_around(uintptr_t address) {
 }
 
 bool resize_large(Span* span, size_t bytes) {
-    size_t rounded = round_up(bytes, os::kPageSize);
+    size_t rounded = os::whole_pages(bytes);
     if (rounded > room_of(span)) return false;
     size_t now = span->run_bytes().load(relaxed);
     if (rounded < now) {

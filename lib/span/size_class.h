@@ -91,6 +91,8 @@ inline constexpr size_t kTabulated = 1024;
 // For size <= kMaxSmall.
 inline unsigned size_class_of(size_t size) { return size <= kTabulated ? tabulated_class(size) : computed_class(size); }
 
+inline constexpr bool is_power_of_two(size_t n) { return n != 0 && (n & (n - 1)) == 0; }
+
 // The class of blocks for `size` bytes, aligned to `alignment`, a power of two; kSizeClasses where those are large
 // objects. A class whose size is a multiple of the alignment is aligned so, and the class of such a size is one.
 inline unsigned class_for(size_t alignment, size_t size) {
